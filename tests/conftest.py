@@ -11,6 +11,8 @@ import pytest
 import torchlite as torch
 from tests.case_names import case_name
 
+os.environ["TORCHLITE_KERNEL_HINT"] = "0"  # also of the programs that tests start
+
 
 def pytest_addoption(parser):
     parser.addoption(

@@ -72,6 +72,7 @@ DYNAMIC = {
     "torchlite._serialization.pytorch_names": "names in a checkpoint, of a list",
     "torchlite._settings.entry_points": "the modules that installed packages name",
     "torchlite._settings.moved_modules": "old names of modules",
+    "torchlite_backends.cc.kernel_distribution": "the package of compiled kernels",
     "torchlite.accelerator": "the module of a device type",
     "torchlite.fx.graph_module": "the module of a graph in a package",
     "torchlite.fx._naming": "the root, for names in a graph",

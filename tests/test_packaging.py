@@ -100,6 +100,28 @@ def test_the_citation_has_the_version():
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+def test_the_package_of_kernels_has_the_version_and_the_licence():
+    """torchlite refuses kernels of another version."""
+    project, kernels = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in (".", "kernels")
+    )
+    version = project["version"]
+    assert kernels["version"] == version
+    assert f'__version__ = "{version}"' in (ROOT / "kernels" / "torchlite_kernels" / "__init__.py").read_text()
+    assert project["optional-dependencies"]["kernels"] == [f"{kernels['name']}=={version}"]
+    assert (ROOT / "kernels" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_sdist_of_kernels_holds_their_source(tmp_path):
+    """pip builds it where there is no wheel, without a checkout."""
+    built = build(ROOT / "kernels", "sdist", tmp_path / "dist")
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = "hatch_build.py", "torchlite_kernels/__init__.py", "source/torchlite/__init__.py"
+    assert {*wanted, "source/torchlite_backends/cc/prebuild.py"} <= names
+    assert not [name for name in names if "__pycache__" in name or name.startswith("build/")]
+
+
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name)
 def test_workflows_name_versions_and_permissions(workflow):
     text = workflow.read_text()

@@ -31,11 +31,12 @@ def test_every_native_program_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"
         "from torchlite._cli import build_kernels\n"
+        "from torchlite_backends.device_runtime.core.processor_level import has_avx512\n"
         "from torchlite_backends.cc import native_gemm, native_kernel, native_mt19937, native_parallel_gemm, "
         "native_samplers, native_small_arrays\n"
         "modules = [importlib.import_module(f'torchlite_backends.cc.{name}') for name in native_kernel._MODULES]\n"
         "modules += [native_parallel_gemm, native_small_arrays, native_mt19937, native_samplers] + [native_gemm] * "
-        "native_gemm.has_avx512()\n"
+        "has_avx512()\n"
         "texts = {v for m in modules for v in vars(m).values() if isinstance(v, str) and '\\nENTRY(' in v "
         "and 'ENTRY({' not in v}\n"
         "print(len(texts) > 5, len(texts - set(build_kernels.record_programs())))\n"

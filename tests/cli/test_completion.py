@@ -26,7 +26,7 @@ def test_scripts_have_every_command_and_option(capsys, shell):
 
 
 def test_hidden_options_are_not_completed():
-    assert list(list_commands(make_parser())["build-kernels"][1]) == ["-h", "--help"]
+    assert list(list_commands(make_parser())["build-kernels"][1]) == ["-h", "--help", "--level"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ from .info import cache_folders
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
 
-_VARIABLE = "TORCHLITE_CPU_KERNELS"
+_VARIABLE, _LEVEL_VARIABLE = "TORCHLITE_CPU_KERNELS", "TORCHLITE_CPU_LEVEL"
+_LEVELS = "native", "x86-64-v3", "x86-64-v4", "baseline"
 _SECONDS_PER_PROGRAM = 1.0  # of one processor
 _SHOWN_FAILURES = 5
 _FLOATS = ("float32", "float64", "bfloat16", "float16")
@@ -43,7 +44,7 @@ _UNARY = (
 ).split()
 _ACTIVATIONS = (
     "relu gelu silu mish elu softplus leaky_relu hardswish hardsigmoid softshrink sigmoid tanh relu6 hardtanh "
-    "logsigmoid"
+    "logsigmoid celu selu"
 ).split()
 _BINARY = "add sub mul div maximum minimum fmax fmin pow atan2 hypot fmod remainder floor_divide copysign".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
@@ -56,9 +57,18 @@ def add_parser(commands: Any) -> None:
         help="build the compiled CPU kernels of common programs (needs a C++ compiler)",
         description=_DESCRIPTION,
         epilog="examples:\n  torchlite build-kernels\n"
-        "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read",
+        "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read\n"
+        "  torchlite build-kernels --level x86-64-v3    for programs with TORCHLITE_CPU_LEVEL=x86-64-v3",
+    )
+    parser.add_argument(
+        "--level",
+        choices=_LEVELS,
+        help="instructions of the kernels: native (the default, all of this processor), x86-64-v3 or x86-64-v4, and "
+        "baseline on other architectures",
     )
     parser.add_argument("--list", metavar="FILE", help=argparse.SUPPRESS)
+    # For a package of kernels: they are built, and written to a file.
+    parser.add_argument("--archive", metavar="FILE", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
@@ -67,10 +77,26 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         Path(options.list).write_text(json.dumps(record_programs()))
         return 0
+    before = os.environ.get(_LEVEL_VARIABLE)
+    # Not the level of an installed package of kernels, which a program has without the variable.
+    os.environ[_LEVEL_VARIABLE] = options.level or before or "native"
+    try:
+        return _find_and_build(options)
+    finally:
+        if before is None:
+            del os.environ[_LEVEL_VARIABLE]
+        else:
+            os.environ[_LEVEL_VARIABLE] = before
+
+
+def _find_and_build(options: argparse.Namespace) -> int:
     from torchlite._dispatch.backend_registry import backend_of
 
     backend: Any = backend_of("cpu")
-    why = backend.why_not_buildable()
+    try:
+        why = backend.why_not_buildable()
+    except RuntimeError as error:
+        raise CommandError(str(error)) from None
     if why:
         raise CommandError(why)
     start = time.monotonic()
@@ -90,6 +116,8 @@ def run(options: argparse.Namespace) -> int:
     _say(f"{len(texts) - len(failed)} kernels are ready ({time.monotonic() - start:.0f} s).")
     if failed:
         raise CommandError(f"{len(failed)} kernels could not be built; NumPy computes instead of them")
+    if options.archive:
+        backend.archive_kernels(texts, options.archive)
     return 0
 
 
@@ -164,6 +192,7 @@ def _run_all_workloads() -> Iterator[Callable[[], Any]]:
     for dtype in filter(_has_dtype, (getattr(torch, name) for name in _FLOATS)):
         yield from _run_elementwise_ops(torch, dtype)
         yield from _run_reductions_and_scans(torch, dtype)
+        yield from _run_inference_layouts(torch, dtype)
     for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
         yield from _run_integer_ops(torch, dtype)
     yield from _run_networks(torch)
@@ -268,6 +297,38 @@ def _run_reductions_and_scans(torch: Any, dtype: Any) -> Iterator[Callable[[], A
     yield lambda: x.tril()
     yield lambda: x.to(torch.float64 if dtype == torch.float32 else torch.float32)
     yield lambda: x.to(torch.int64)
+
+
+def _run_inference_layouts(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+    """Forward passes over the layouts of images, attention and long rows."""
+    F = torch.nn.functional
+    x, images, scores = (torch.ones(*shape, dtype=dtype) for shape in ((256, 512), (8, 32, 32, 32), (4, 8, 64, 64)))
+    last = images.contiguous(memory_format=torch.channels_last)
+    pairs = ((x, x[0, 0]), (x[None], x), (images, images[:, :1]), (x, x[:, :1]))
+    for name in (*_BINARY, *_COMPARISONS):
+        for a, b in pairs:
+            yield lambda name=name, a=a, b=b: getattr(torch, name)(a, b)
+    for name in ("add", "sub", "mul", "div", "pow"):
+        yield lambda name=name: getattr(torch, name)(last, 1.5)
+    yield lambda: torch.softmax(last, 1)
+    for channels in (32, 64, 256):
+        yield lambda v=torch.ones(2, channels, 16, 16, dtype=dtype): v.contiguous(
+            memory_format=torch.channels_last
+        ).mean((2, 3))
+    for inner in (32, 128):  # elements behind a reduced dimension: reductions have a form for each order of magnitude
+        v = torch.ones(16, 64, inner, dtype=dtype)
+        for name in ("sum", "mean", "amax", "amin", "var", "std", "prod", "logsumexp", "argmax", "argmin", "cumsum"):
+            yield lambda name=name, v=v: getattr(torch, name)(v, 1)
+    long = torch.ones(2, 1 << 20, dtype=dtype)
+    yield lambda: long.logsumexp(-1)
+    yield lambda: long.sort()
+    yield lambda: long.argsort(descending=True)
+    yield lambda: F.glu(x)
+    yield lambda: x.repeat(2, 1)
+    yield lambda: scores.masked_fill(scores[:, :1, :1] > 0, -1e9)
+    turned, half = scores[0, 0], scores.shape[-1] // 2
+    yield lambda: scores * turned + torch.cat([-scores[..., half:], scores[..., :half]], -1) * turned
+    yield lambda: 0.5 * x * (1 + torch.tanh(0.8 * (x + 0.04 * x**3)))
 
 
 def _run_integer_ops(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:

@@ -15,8 +15,8 @@ from .command_line import print_json
 
 _PACKAGES = (
     "numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x",
-    "cupy-cuda13x", "nvidia-cudnn-frontend", "onednn-cpu-gomp", "scikit-learn",
-    "matplotlib",
+    "cupy-cuda13x", "nvidia-cudnn-frontend", "onednn-cpu-gomp", "torchlite-nd-kernels",
+    "scikit-learn", "matplotlib",
 )  # fmt: skip
 _DRIVERS = {
     "cuda": "an NVIDIA driver",

@@ -27,11 +27,11 @@ class MissingKernel:
         )
 
 
-def _level_of_the_program() -> int:
+def level_of_the_program() -> int:
     """The `stacklevel` of the first frame outside torchlite, for a warning of this function's caller."""
     level, frame = 1, sys._getframe(1)
-    package = __name__.partition(".")[0]
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    package = __name__.partition(".")[0]  # the backends' begins with the same word
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
         level, frame = level + 1, frame.f_back
     return level
 
@@ -50,7 +50,7 @@ class HostFallback:
                 f"the op '{self.name}' has no kernel on device '{self.table.device}' and runs on the host "
                 "(TORCHLITE_FALLBACK is set): every call copies its inputs and results",
                 UserWarning,
-                stacklevel=_level_of_the_program(),
+                stacklevel=level_of_the_program(),
             )
         run = getattr(self.host, self.name)
         return self._to_device(

@@ -17,7 +17,6 @@ MOVED = {
     "torchlite_cupy": "torchlite_backends.cupy",
     "torchlite_device": "torchlite_backends.device_runtime",
     "torchlite_engines": "torchlite_backends.cpu_engines",
-    "torchlite_kernels": "torchlite_backends.kernel_sources",
     "torchlite_mpi": "torchlite_backends.mpi",
     "torchlite_nccl": "torchlite_backends.nccl",
     "torchlite_numpy": "torchlite_backends.numpy",

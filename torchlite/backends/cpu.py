@@ -1,14 +1,15 @@
 """The CPU: its vector instructions, and the engine that computes large tensors."""
 
 from torchlite._settings.module_dir import make_module_dir
+from torchlite._settings.slow_kernels import SlowKernelWarning as SlowKernelWarning
 
 
 def get_kernel_engine() -> str:
-    """Return the engine that computes large tensors on the CPU: "numpy", "cc" (kernels built by the machine's compiler)
-    or "opencl" (a driver for CPUs). It is fixed for the lifetime of a process. `TORCHLITE_CPU_KERNELS` names one, or
-    several in order of preference. By default it is "cc" after `python -m torchlite build-kernels`, else "numpy";
-    "opencl" must be named, since its results differ in the last bits. `python -m torchlite info` lists why the others
-    are not used.
+    """Return the engine that computes large tensors on the CPU: "numpy", "cc" (compiled C++ kernels) or "opencl" (a
+    driver for CPUs). It is fixed for the lifetime of a process. `TORCHLITE_CPU_KERNELS` names one, or several in order
+    of preference. By default it is "cc" after `python -m torchlite build-kernels`, or if the package
+    `torchlite-nd-kernels` is installed, else "numpy"; "opencl" must be named, since its results differ in the last
+    bits. `python -m torchlite info` lists why the others are not used.
 
     >>> torch.backends.cpu.get_kernel_engine() in ("numpy", "cc", "opencl")
     True

@@ -664,6 +664,10 @@ class KernelEngines(Protocol):
         """
         ...
 
+    def archive_kernels(self, texts: list[str], path: str) -> None:
+        """Write compiled kernels of `record_kernels` to a file, for a package of kernels."""
+        ...
+
 
 class AnyBackend(
     Backend, SharedStorage, LargeArrays, HalfPrecision, Random, Interop, MatmulFusion, LaunchRecording, HostFusion,

@@ -8,16 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings import fork_locks
+from torchlite_backends.device_runtime.core import processor_level
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
-from . import cxx_compiler, program_build
+from . import cxx_compiler, kernel_distribution, program_build
 
 
 class Engine:
     """See `torchlite_backends.cpu_engines.engine_selection.CpuEngine`.
 
-    By default the engine uses programs that `python -m torchlite build-kernels` built and starts no compiler. If
-    `TORCHLITE_CPU_KERNELS` names it, it builds programs on first use.
+    By default the engine uses programs of the distribution `torchlite-nd-kernels`, or that `python -m torchlite
+    build-kernels` built, and starts no compiler. If `TORCHLITE_CPU_KERNELS` names it and there is a compiler, it builds
+    other programs on first use.
     """
 
     name, by_default = "cc", True
@@ -28,6 +30,7 @@ class Engine:
         self._device: Any = None
         self._joining: Any = None
         self._convolutions: Any = None
+        self.records = False  # during `prebuild.record_programs`: nothing is loaded, built or run
         self._lock = fork_locks.acquire_before_fork(threading.RLock())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
@@ -36,11 +39,23 @@ class Engine:
         self._device = self._joining = None  # another thread may have locked the device
 
     def why_not(self) -> str:
+        if self.records:
+            return ""
+        why = processor_level.why_not(program_build.select_level())
+        if why or program_build.is_distributed():
+            return why
         if is_requested():
             return cxx_compiler.why_not()
-        return "" if program_build.is_prebuilt() else "its kernels are not built: python -m torchlite build-kernels"
+        if program_build.is_prebuilt():
+            return ""
+        refused = kernel_distribution.find_distribution().why_not
+        return refused or f"no kernels are installed or built: {processor_level.HOW_TO_GET_KERNELS}"
 
     def describe(self) -> str:
+        if program_build.is_distributed():
+            found = kernel_distribution.find_distribution()
+            name = f"{kernel_distribution.DISTRIBUTION} {found.version}"
+            return f"{len(found.archive or ())} kernels of {name} for {found.level}"
         return f"kernels built by {' '.join(cxx_compiler.compiler()) or 'a compiler that is gone'}"
 
     def device(self) -> Any:
@@ -49,21 +64,21 @@ class Engine:
                 if self._device is None:
                     from .device import Device
 
-                    made = Device(0, is_requested())
+                    made = Device(0, may_build())
                     made.chains = False  # the caller reads the result at once
                     if self._device is None:  # no handler of a signal was first
                         self._device = made
         return self._device
 
     def fusion_device(self) -> Any:
-        """Return a device that builds its programs: a compiled function waits for them."""
+        """Return a device that builds its programs if there is a compiler: a compiled function waits for them."""
         if self._joining is None:
             shared = self.device()
             with self._lock:
                 if self._joining is None:
                     from .device import Device
 
-                    made = Device(0, True)
+                    made = Device(0, not cxx_compiler.why_not())
                     made.using = shared.using
                     if self._joining is None:
                         self._joining = made
@@ -81,10 +96,12 @@ class Engine:
 
     def convolutions(self) -> Any:
         """Return the float32 convolutions (`convolution.Convolutions`), or None if they are not built."""
+        if self.records:
+            return None
         if self._convolutions is None:
             from .convolution import load_convolutions
 
-            self._convolutions = load_convolutions(is_requested()) or False
+            self._convolutions = load_convolutions(may_build()) or False
         return self._convolutions or None
 
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> Any:
@@ -116,9 +133,9 @@ class Engine:
 
     def min_gemm_muls(self) -> int:
         """Minimum of the AVX-512 kernel; products that BLAS computes must be worth several threads."""
-        from .native_gemm import MIN_MULS, has_avx512
+        from .native_gemm import MIN_MULS
 
-        return MIN_MULS if has_avx512() else 1 << 62
+        return MIN_MULS if processor_level.has_avx512() else 1 << 62
 
     def products(self, *of: Any) -> bool:
         from .native_parallel_gemm import parallel_gemm
@@ -169,7 +186,10 @@ class Engine:
             return False
 
     def why_not_buildable(self) -> str:
-        """Why kernels cannot be built in advance, in a sentence; empty where they can."""
+        """Why kernels cannot be built in advance, in a sentence; empty where they can. RuntimeError if the level that
+        is named is none.
+        """
+        processor_level.requested_level()
         return cxx_compiler.why_not()
 
     def record_programs(self, run: Callable[[], None]) -> list[str]:
@@ -183,6 +203,17 @@ class Engine:
         from .prebuild import build_programs
 
         return build_programs(texts, done)
+
+    def archive_programs(self, texts: list[str], path: str) -> None:
+        """See `prebuild.archive_programs`."""
+        from .prebuild import archive_programs
+
+        archive_programs(texts, path)
+
+
+def may_build() -> bool:
+    """True if ops may wait for the compiler: the user named this engine, and there is one."""
+    return is_requested() and not cxx_compiler.why_not()
 
 
 def is_requested() -> bool:

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from torchlite_backends.device_runtime.core import processor_level
 from torchlite_backends.device_runtime.core.device import NotBuiltError, with_line_numbers
 
 from . import load_library
@@ -71,19 +72,27 @@ def _processor_id() -> str:
 
 
 @functools.cache
-def flags() -> tuple[str, ...]:
-    """Return the compiler flags of all programs."""
+def flags(level: str = processor_level.NATIVE) -> tuple[str, ...]:
+    """Return the compiler flags of all programs of a level."""
     native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
-    return (*_FLAGS, native, *_SANITIZERS.get(sanitizer(), ()))
+    named = {processor_level.NATIVE: (native,), processor_level.BASELINE: ()}
+    return (*_FLAGS, *named.get(level, (f"-march={level}",)), *_SANITIZERS.get(sanitizer(), ()))
 
 
 @functools.cache
-def toolchain_id() -> str:
+def toolchain_id(level: str = processor_level.NATIVE) -> str:
     """Return an identifier of compiler, flags and processor: the inputs of a build besides its source."""
     path, *more = compiler() or ("none",)
     real = Path(path).resolve()
     stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
-    return "\n".join((str(real), stamp, *more, *flags(), _processor_id(), platform.libc_ver()[1]))
+    processor = _processor_id() if level == processor_level.NATIVE else level
+    return "\n".join((str(real), stamp, *more, *flags(level), processor, platform.libc_ver()[1]))
+
+
+def version() -> str:
+    """Return the first line that the compiler says of its version."""
+    command = [*compiler(), "--version"]
+    return (subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines() or [""])[0]
 
 
 def explain_tempdir_error(error: OSError) -> NotBuiltError:
@@ -92,16 +101,16 @@ def explain_tempdir_error(error: OSError) -> NotBuiltError:
     return NotBuiltError(f"kernels cannot be built: {why}")
 
 
-def compile_program(text: str, name: str) -> bytes:
-    """Return the bytes of a library, built in a private folder."""
+def compile_program(text: str, name: str, level: str = processor_level.NATIVE) -> bytes:
+    """Return the bytes of a library for a level, built in a private folder."""
     with tempfile.TemporaryDirectory(dir=load_library.ensure_private_folder()) as folder:
         place = Path(folder) / name
-        _run_compiler(text, place)
+        _run_compiler(text, place, level)
         return place.read_bytes()
 
 
-def _run_compiler(text: str, place: Path) -> None:
-    command = [*compiler(), *flags(), "-", "-o", str(place), *_libraries()]
+def _run_compiler(text: str, place: Path, level: str) -> None:
+    command = [*compiler(), *flags(level), "-", "-o", str(place), *_libraries()]
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     environment |= {"LC_ALL": "C", "TMPDIR": str(place.parent)}
     done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, env=environment)

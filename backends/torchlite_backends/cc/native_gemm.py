@@ -207,13 +207,6 @@ _MAX_ROWS, _MAX_MULS = 128, 1 << 27
 FORCE_THREADS = 1 << 40
 
 
-def has_avx512() -> bool:
-    """True if the processor has AVX-512."""
-    from numpy._core._multiarray_umath import __cpu_features__ as features
-
-    return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
-
-
 def _compute_element_strides(x: np.ndarray) -> tuple[int, int] | None:
     """Return the strides of rows and columns in elements, one of which is 1; None for other arrays."""
     size = x.itemsize

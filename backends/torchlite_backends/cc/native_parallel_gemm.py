@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 from torchlite_backends.numpy.blas import get_gemm_address
 
 from . import native_gemm
@@ -70,7 +71,7 @@ ENTRY_PER_DTYPE(product, Product)
 _gemm_kernels = {
     dtype: NativeKernel(_SOURCE, f"product_{short}", "QQQQQ" + "q" * 10) for dtype, short in FLOATS.items()
 }
-_HAS_AVX512 = native_gemm.has_avx512()
+_HAS_AVX512 = has_avx512()
 
 
 def _blas_order_and_leading_dim(x: np.ndarray) -> tuple[bool, int] | None:

@@ -1,16 +1,18 @@
-"""Ahead-of-time build: record which programs some Python code requests, without running them, and build them."""
+"""Ahead-of-time build: record which programs some code requests, without running them, build and archive them."""
 
 from __future__ import annotations
 
 import os
+import platform
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
-from . import convolution, cxx_compiler, native_chain, program_build, thread_pool
+from . import convolution, cxx_compiler, kernel_archive, kernel_distribution, native_chain, program_build, thread_pool
 from .device import Device
 
 
@@ -58,11 +60,18 @@ def record_programs(engine: Any, run: Callable[[], None]) -> list[str]:
     """Return the sources of the programs that `engine` would build during `run()`, whose results are meaningless."""
     noted, before = RecordingDevice(), (engine._device, engine.least)
     engine._device, engine.least = noted, dict.fromkeys(engine.least, 1)  # arrays of any size stand in for large ones
+    engine.records = True
     try:
         run()
     finally:
         engine._device, engine.least = before
+        engine.records = False
     return list(noted.texts)
+
+
+def complete_programs(texts: Iterable[str]) -> list[str]:
+    """Return the programs with those of every program: threads, convolutions and chains."""
+    return list(dict.fromkeys((*texts, thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE)))
 
 
 def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> list[str]:
@@ -72,8 +81,7 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
     """
     if cxx_compiler.why_not():
         raise RuntimeError(cxx_compiler.why_not())
-    always = thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE
-    missing = [(text, program_build.cache_path(text)) for text in (*texts, *always)]
+    missing = [(text, program_build.cache_path(text)) for text in complete_programs(texts)]
     missing = [(text, path) for text, path in missing if program_build.open_cached(path) is None]
     failed: list[str] = []
     lock, count = threading.Lock(), 0
@@ -95,3 +103,22 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
     except OSError as error:
         failed.append(str(error))
     return failed
+
+
+def archive_programs(texts: Iterable[str], path: str) -> None:
+    """Write an archive of built programs of this process's level. RuntimeError if one is not built."""
+    programs = []
+    for text in complete_programs(texts):
+        library = program_build.read_cached(program_build.cache_path(text))
+        if library is None:
+            raise RuntimeError("a kernel is not built")
+        programs.append((kernel_archive.program_key(text), library))
+    facts = {
+        "version": kernel_distribution.own_version(),
+        "level": program_build.select_level(),
+        "flags": cxx_compiler.flags(program_build.select_level()),
+        "compiler": cxx_compiler.version(),
+        "libc": " ".join(platform.libc_ver()),
+        "sources": kernel_distribution.source_digest(),
+    }
+    kernel_archive.write_archive(Path(path), programs, facts)

@@ -2,20 +2,22 @@
 
 It depends on what is installed and built, and on `TORCHLITE_CPU_KERNELS`: an engine's name, or several in the order of
 preference. There is no timing, and the choice is fixed for the process. Without the variable, `cc` is used if its
-kernels were built (`python -m torchlite build-kernels`), else NumPy. OpenCL is used only on request: its results differ
-from NumPy's in the last bits, and installing or updating a driver must not change a program's numbers.
+kernels were built (`python -m torchlite build-kernels`) or are installed (`torchlite-nd-kernels`), else NumPy. OpenCL
+is used only on request: its results differ from NumPy's in the last bits, and installing or updating a driver must not
+change a program's numbers.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import os
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from torchlite_backends import CPU_ENGINES
+from torchlite_backends import CPU_ENGINES, KERNEL_PACKAGES
 
 VARIABLE = "TORCHLITE_CPU_KERNELS"
 ENGINES = tuple(CPU_ENGINES)
@@ -126,6 +128,10 @@ class BuildableEngine(CpuEngine, Protocol):
         """Build programs; return the compiler's messages of those that failed."""
         ...
 
+    def archive_programs(self, texts: list[str], path: str) -> None:
+        """Write an archive of built programs, for a distribution."""
+        ...
+
 
 class Selection(NamedTuple):
     """The selected engine (None: NumPy), and why preferred ones cannot serve, by name."""
@@ -172,7 +178,7 @@ def select_engine() -> Selection:
     for name in names or ENGINES:
         if name == NUMPY:
             break
-        if not names and not _has_prebuilt_marker(name):
+        if not names and not _may_serve(name):
             continue
         missing[name] = _engine_unavailability_reason(name)
         if not missing[name]:
@@ -185,14 +191,19 @@ def select_engine() -> Selection:
     return Selection(None, missing)
 
 
-def _has_prebuilt_marker(name: str) -> bool:
-    """True if an engine serves without a request: a marker file in its folder says that its kernels are prebuilt.
+def _may_serve(name: str) -> bool:
+    """True if an engine may serve without a request: a marker file in its folder says that its kernels are prebuilt, or
+    their distribution is installed.
 
     Most programs need no more than this check.
     """
     from torchlite_backends.device_runtime.core import program_cache
 
-    return any(program_cache.program_cache_folder(name).glob("*.built")) and load_engine(name).by_default
+    package = KERNEL_PACKAGES.get(name)
+    there = (package and importlib.util.find_spec(package)) or any(
+        program_cache.program_cache_folder(name).glob("*.built")
+    )
+    return bool(there) and load_engine(name).by_default
 
 
 def report_engines() -> list[tuple[str, str]]:

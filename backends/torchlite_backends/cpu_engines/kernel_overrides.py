@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from torchlite._types.dtypes import bfloat16
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 
 from .engine_selection import CpuEngine
 
@@ -68,19 +69,12 @@ for _found in _EXCLUDED.values():
     _found.update(dict.fromkeys(("_var_correction", "_std_correction"), (np.dtype("f8"),)))
 
 
-def _has_avx512() -> bool:
-    """True if NumPy uses AVX-512."""
-    from numpy._core._multiarray_umath import __cpu_features__ as features
-
-    return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
-
-
 def _build_cost_table() -> dict[str, dict[np.dtype, str]]:
     """Return the kernel's cost in NumPy by op and dtype."""
     found: dict[str, dict[np.dtype, str]] = {}
     for names, dtypes, cost in (
         (_HALF_OPS, _HALF_DTYPES, MODERATE),
-        (_TRANSCENDENTAL_OPS, _HALF_DTYPES if _has_avx512() else _FLOATS + _HALF_DTYPES, MODERATE),
+        (_TRANSCENDENTAL_OPS, _HALF_DTYPES if has_avx512() else _FLOATS + _HALF_DTYPES, MODERATE),
         (_ARITHMETIC, _FLOATS, STREAMING),
         (_LONG_PASSES, _FLOATS, STREAMING),
         (_STREAMING_OPS, _FLOATS, CHEAP),

@@ -88,6 +88,11 @@ class NumpyBackend:
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
             half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
             mt19937.native.fill = engine.words
+        else:
+            from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
+
+            if is_wanted():
+                table.update(with_hints({**self.kernels(index), **table}, lambda: self.onednn().library is None))
         return table
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:
@@ -230,6 +235,10 @@ class NumpyBackend:
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
         return engine_selection.select_buildable_engine().build_programs(texts, done)
+
+    def archive_kernels(self, texts: list[str], path: str) -> None:
+        """Write an archive of kernels that were built in advance, for a distribution."""
+        engine_selection.select_buildable_engine().archive_programs(texts, path)
 
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library

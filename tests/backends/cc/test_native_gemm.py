@@ -7,10 +7,11 @@ import pytest
 
 from torchlite_backends.cc import cxx_compiler, native_gemm, native_parallel_gemm
 from torchlite_backends.cc.device import Device
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 
 pytestmark = [
     pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not()),
-    pytest.mark.skipif(not native_gemm.has_avx512(), reason="no vectors of 512 bits: products are BLAS's"),
+    pytest.mark.skipif(not has_avx512(), reason="no vectors of 512 bits: products are BLAS's"),
 ]
 
 

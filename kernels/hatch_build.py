@@ -1,0 +1,88 @@
+"""Build hook of hatchling: compiles the kernels of each level, and names the wheel's platform.
+
+The programs come from torchlite's own source: that of the checkout around this folder, or a copy that the source
+distribution holds in `source`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "torchlite_kernels"
+PACKAGES = "torchlite", "torchlite_backends"
+X86_64 = "x86-64-v3", "x86-64-v4"
+VARIABLE = "TORCHLITE_KERNELS_LEVELS"
+
+
+def find_source(root: Path) -> list[Path]:
+    """Return the folders that hold `torchlite` and `torchlite_backends`."""
+    copy, checkout = root / "source", root.parent
+    return [copy] if copy.is_dir() else [checkout, checkout / "backends"]
+
+
+def list_levels() -> list[str]:
+    """Return the levels to build: those of the variable, else all of this architecture."""
+    named = os.environ.get(VARIABLE, "").replace(",", " ").split()
+    return named or (list(X86_64) if platform.machine().lower() in ("x86_64", "amd64") else ["baseline"])
+
+
+def build_archive(root: Path, level: str) -> Path:
+    """Compile a level's kernels and return their archive. What is compiled already is not compiled again."""
+    folder = root / "build"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{level}.kernels"
+    searched = [*map(str, find_source(root)), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, searched)),
+        "TORCHLITE_CACHE_DIR": str(folder),
+        "TORCHLITE_CPU_KERNELS": "cc",
+    }
+    command = [sys.executable, "-m", "torchlite", "build-kernels", "--level", level, "--archive", str(path)]
+    subprocess.run(command, check=True, env=environment, cwd=folder)
+    return path
+
+
+def platform_tag(archives: list[Path]) -> str:
+    """Return the wheel's platform: on Linux with glibc, the oldest one that has all symbols of the libraries."""
+    libc, _ = platform.libc_ver()
+    if not sys.platform.startswith("linux") or libc != "glibc":
+        return re.sub(r"[-.]", "_", sysconfig.get_platform())
+    return f"manylinux_2_{max(map(newest_glibc, archives))}_{platform.machine()}"
+
+
+def newest_glibc(archive: Path) -> int:
+    """Return the minor version of the newest symbol of glibc that an archive's libraries need."""
+    from torchlite_backends.cc.kernel_archive import KernelArchive
+
+    opened = KernelArchive(archive)
+    found = (re.findall(rb"GLIBC_2\.(\d+)", opened.read(key) or b"") for key in opened)
+    return max(int(minor) for minors in found for minor in minors)
+
+
+class KernelsHook(BuildHookInterface):
+    """Adds the archives to a wheel, and torchlite's source to a source distribution."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = Path(self.root)
+        if self.target_name == "sdist":
+            for folder in find_source(root):
+                for name in PACKAGES:
+                    if (folder / name).is_dir():
+                        build_data["force_include"][str(folder / name)] = f"source/{name}"
+            return
+        archives = [build_archive(root, level) for level in list_levels()]
+        for archive in archives:
+            build_data["force_include"][str(archive)] = f"{PACKAGE}/{archive.name}"
+        sys.path[:0] = map(str, find_source(root))
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag(archives)}"
