@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .._serialization.atomic_files import check_regular, open_regular
+from .._settings import fork_locks
 from ..jit._program_archive import ProgramReader
 from ..serialization import _resolve_weights_only
 from ._mangling import demangle, new_prefix
@@ -64,7 +65,7 @@ class PackageImporter:
         self.filename = os.fspath(file_or_buffer) if is_path else "<binary>"
         self._stream = open_regular(self.filename) if is_path else check_regular(file_or_buffer)
         self._opened = self._stream if is_path else None
-        self._lock = threading.RLock()  # the file has one position
+        self._lock = fork_locks.reinit_after_fork(threading.RLock())  # the file has one position
         self._prefix = new_prefix()
         reader = self._reader()
         self._names = dict.fromkeys(reader.names())
