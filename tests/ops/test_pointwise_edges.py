@@ -317,3 +317,13 @@ def test_incomplete_gamma_functions_pass_nan_on(device):
     a, x = T([inf, nan, nan, 0.0, nan], device=device), T([nan, 0.0, inf, nan, 1.0], device=device)
     assert torch.special.gammainc(a, x).isnan().all()
     assert torch.special.gammaincc(a, x).isnan().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64], ids=str)
+def test_negative_powers_of_integers_in_place(device, dtype):
+    """The number is checked before it becomes one of the tensor's dtype: -1 is 255 as uint8."""
+    x = torch.tensor([1, 2], dtype=dtype, device=device)
+    for call in (lambda: x.pow_(-1), lambda: x.pow(-1), lambda: torch.pow(x, -1, out=x)):
+        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
+            call()
+    assert x.tolist() == [1, 2]

@@ -167,7 +167,9 @@ class Signature:
     def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
         """The arguments by parameter name, or the error."""
         place_of_ints = self.positional - 1
-        several = [a.type for a in self.arguments[: self.positional]] in (["ints"], ["Tensor", "ints"])
+        types = [a.type for a in self.arguments[: self.positional]]
+        # A function that is a method too takes its forms: `x.squeeze(0, 1)`.
+        several = types == ["ints"] or types == ["Tensor", "ints"] and self.name in NAMESPACES["Tensor"]
         if len(args) > self.positional and not several:
             return self._too_many_arguments_error(len(args))
         found: dict[str, Any] = {}

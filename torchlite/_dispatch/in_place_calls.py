@@ -103,6 +103,8 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
 
 def _run_in_place_kernel(op, values, target, table, kernel, wants):
     """Run the backend's in-place kernel if no cast is needed; else return None."""
+    if op.check is not None:
+        op.check(*values)
     if op.composite is None or op.vjp is not None:
         values = check_tensors(op, values)
     if (

@@ -47,11 +47,12 @@ class SparseSemiStructuredTensor(Tensor):
         raise NotImplementedError(_REASON)
 
     @classmethod
-    def from_dense(cls, original_tensor: Tensor) -> Any:
+    def from_dense(cls, original_tensor: Tensor, alg_id: int = 0) -> Any:
         """Raises an error: `NotImplementedError` for the class without a library, `RuntimeError` for the others.
 
         Args:
             original_tensor: Dense tensor.
+            alg_id: No effect.
 
         Raises:
             NotImplementedError: The class is `SparseSemiStructuredTensor` itself.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
-from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, NAMESPACES, POINTWISE, Op, Param
 from ..signature_table import names_of_forms
 from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
@@ -58,7 +58,7 @@ _SEPARATE_DIMENSIONS = 16
 
 def surplus_names(op: Op) -> list[str]:
     """Parameters for arguments beyond those of the record: deprecated forms, mistakes, and separate dimensions."""
-    several = any(
+    several = op.name in NAMESPACES["Tensor"] and any(
         [kind for kind, _ in form] == ["Tensor", "ints"] for n in op.parsed_names for form in names_of_forms(n)
     )
     return ["surplus", *(f"surplus{i}" for i in range(2, _SEPARATE_DIMENSIONS if several else 3))]
