@@ -172,8 +172,8 @@ def requested_engines() -> list[str]:
 
 @functools.cache
 def select_engine() -> Selection:
-    """Return this process's engine. Warns if none of the requested ones is available. RuntimeError for an unknown engine
-    or level.
+    """Return this process's engine. Warns if none of the requested ones is available. RuntimeError for an unknown name
+    of an engine or a level.
     """
     from torchlite_backends.device_runtime.core import processor_level
 
