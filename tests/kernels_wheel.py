@@ -3,7 +3,7 @@
     python -m tests.kernels_wheel [--kernels WHEEL]
 
 The results must have the bits of kernels that `build-kernels --level LEVEL` built. The wheel must be small, and its
-libraries may need the C library and its parts alone. Building takes some minutes for each level; `--kernels` names a
+libraries may need those of C and C++ alone. Building takes some minutes for each level; `--kernels` names a
 wheel that is built already.
 """
 
@@ -23,8 +23,8 @@ from torchlite_backends.device_runtime.core import processor_level
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_WHEEL = 15_000_000
-# The C library, its mathematics, vectors and threads, and the loader.
-LIBRARIES = re.compile(rb"lib(c|m|mvec|pthread)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+")
+# The C library, its mathematics, vectors and threads, the loader, and the library of C++, which NumPy needs too.
+LIBRARIES = re.compile(rb"lib(c|m|mvec|pthread|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+")
 # Ops of inference, and which of them no compiled kernel served.
 PROGRAM = """
 import hashlib, sys
@@ -146,7 +146,7 @@ def check_level(python: str, level: str, environment: dict[str, str], folder: Pa
     bare = {**environment, "PATH": str(folder / "empty"), "TORCHLITE_CACHE_DIR": str(folder / level)}
     bare.pop("CXX", None)
     found, engine = compute(python, bare)
-    assert engine[0] == "cc" and int(engine[1]) > 30, engine
+    assert engine[0] == "cc" and int(engine[1]) > 20, engine
     lacking = {op: int(count) for op, (_, count) in found.items() if int(count)}
     assert not lacking, f"ops without a kernel: {lacking}"
     assert not list((folder / level).rglob("*.so"))
