@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -159,7 +160,9 @@ def check_level(python: str, level: str, environment: dict[str, str], folder: Pa
         say(f"{level}: the comparison with build-kernels is left out, {cache} is not there")
         return
     without = f"import sys; sys.modules['torchlite_kernels'] = None\n{PROGRAM}"
-    built, engine = compute(python, {**environment, "TORCHLITE_CACHE_DIR": str(cache)}, without)
+    hook = runpy.run_path(str(ROOT / "kernels" / "hatch_build.py"))
+    same = {**environment, **hook["compiler_of"](level), "TORCHLITE_CACHE_DIR": str(cache)}
+    built, engine = compute(python, same, without)
     assert engine[0] == "cc", engine
     assert {op: digest for op, (digest, _) in built.items()} == {op: digest for op, (digest, _) in found.items()}
     say(f"{level}: the bits are those of build-kernels --level {level}")
