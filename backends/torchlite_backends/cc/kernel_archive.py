@@ -85,6 +85,8 @@ class KernelArchive:
         return facts
 
     def _read(self, at: int, size: int) -> bytes:
+        if hasattr(os, "pread"):  # forked processes share the position
+            return os.pread(self._file, size, at)
         with self._lock:
             os.lseek(self._file, at, os.SEEK_SET)
             return os.read(self._file, size)

@@ -172,8 +172,13 @@ def requested_engines() -> list[str]:
 
 @functools.cache
 def select_engine() -> Selection:
-    """Return this process's engine. Warns if none of the requested ones is available."""
+    """Return this process's engine. Warns if none of the requested ones is available. RuntimeError for an unknown name
+    of an engine or a level.
+    """
+    from torchlite_backends.device_runtime.core import processor_level
+
     names = requested_engines()
+    processor_level.requested_level()  # raises for an unknown one
     missing: dict[str, str] = {}
     for name in names or ENGINES:
         if name == NUMPY:

@@ -1,5 +1,7 @@
 """Archives of compiled programs."""
 
+import os
+
 import pytest
 
 from torchlite_backends.cc.kernel_archive import DamagedArchiveError, KernelArchive, program_key, write_archive
@@ -50,6 +52,20 @@ def test_each_changed_byte_is_noticed(path):
         except DamagedArchiveError:
             continue
         assert read == LIBRARIES  # bytes that no program needs
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_forked_processes_read_at_once(path):
+    archive = KernelArchive(path)
+    keys = list(archive) * 300
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(any(archive.read(key) != LIBRARIES[key] for key in keys))
+        except BaseException:
+            os._exit(2)
+    mine = [archive.read(key) == LIBRARIES[key] for key in keys]
+    assert os.waitpid(child, 0)[1] == 0 and all(mine)
 
 
 def test_an_open_archive_outlives_its_file(path):

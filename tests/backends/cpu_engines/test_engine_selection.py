@@ -159,6 +159,12 @@ def test_a_name_of_no_engine(asked, engines):
         asked("cc,mkl")
 
 
+def test_a_level_that_is_none(asked, engines, monkeypatch):
+    monkeypatch.setenv("TORCHLITE_CPU_LEVEL", "widest")
+    with pytest.raises(RuntimeError, match="TORCHLITE_CPU_LEVEL names 'widest', and there are native"):
+        asked("")
+
+
 def test_a_broken_package_warns_and_falls_back_to_numpy(asked, monkeypatch):
     def load(name):
         raise OSError(f"lib{name}.so: cannot open")
