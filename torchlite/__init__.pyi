@@ -53,6 +53,7 @@ from . import onnx as onnx
 from . import opencl as opencl
 from . import optim as optim
 from . import overrides as overrides
+from . import package as package
 from . import profiler as profiler
 from . import quantization as quantization
 from . import quasirandom as quasirandom

@@ -91,7 +91,7 @@ def minimize(
         if key not in values:
             try:
                 values[key] = target_func(parameters)
-            except Exception as error:
+            except Exception as error:  # parameters that a kernel cannot have may fail in any way
                 values[key] = str(error)
                 if verbose:
                     print(f"{parameters} lead to failure: {error}")
