@@ -9,7 +9,7 @@ row("view", S((2, 6), 3, 4), S((2, 3, 4), (-1, 4)), covers=("_view",), noncontig
 row("_view_dtype", S((2, 3)), oracle=lambda torch, x: x.view(torch.int64), grad=False, noncontiguous=False)
 row("permute", S((2, 3, 4), (2, 0, 1)), S((2, 3), (-1, 0)), S((), ()))
 row("transpose", S((2, 3, 4), 0, 2), S((2, 3), -1, 0))
-row("expand", S((3, 1), 2, 3, 4), S((3,), (2, -1)), S((), (2, 3)), oracle=lambda torch, x, *size: x.expand(size))
+row("expand", S((3, 1), 2, 3, 4), S((3,), (2, -1)), S((), (2, 3)), oracle=lambda torch, x, *size: x.expand(*size))
 row("squeeze", S((1, 3, 1)), S((1, 3, 1), 0), S((1, 3, 1), (0, -1)), S((2, 3), 1))
 row("unsqueeze", S((2, 3), 1), S((2, 3), -1), S((), 0))
 row(
