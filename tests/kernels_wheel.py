@@ -24,8 +24,8 @@ from torchlite_backends.device_runtime.core import processor_level
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_WHEEL = 15_000_000
-# The C library, its mathematics, vectors and threads, the loader, and the library of C++, which NumPy needs too.
-LIBRARIES = re.compile(rb"lib(c|m|mvec|pthread|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+")
+# The C library, its mathematics, vectors and threads, the loader, and the libraries of C++, which NumPy needs too.
+LIBRARIES = re.compile(rb"lib(c|m|mvec|pthread|gcc_s|stdc\+\+)\.so\.\d+|ld-linux-[\w-]+\.so\.\d+")
 # Ops of inference, and which of them no compiled kernel served.
 PROGRAM = """
 import hashlib, sys
