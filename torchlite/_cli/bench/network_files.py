@@ -105,6 +105,7 @@ class Measurement:
                 inputs = make_inputs(network.path, kind, network.sizes)
             except (OSError, ValueError, RuntimeError) as error:
                 why = describe_os_error(error) if isinstance(error, OSError) else one_line(error)
+                why = why if network.path in why else f"{network.path}: {why}"
                 if not network.package:
                     raise CommandError(why) from None
                 self.done.failed.append(f"{network.name}: {why}")

@@ -25,17 +25,19 @@ class Sizes:
     def __init__(self, words: Sequence[str]) -> None:
         self.shapes: dict[str, str] = {}
         self.values: dict[str, tuple[float, float] | float] = {}
+        self.names: list[str] = []  # in the order of the words
         for word in words:
             match = re.fullmatch(r"(.+?)(:?=)(.+)", word)
             if match is None:
                 raise UsageError(f"--size {word}: expected NAME=4, NAME=1x3x48x192, NAME=1x64:int64 or NAME:=16000")
             name, sign, text = match.groups()
+            if name not in self.names:
+                self.names.append(name)
             if sign == "=":
                 _parse_shape(text)
                 self.shapes[name] = text
             else:
                 self.values[name] = _parse_value(word, text)
-        self.names = list(dict.fromkeys([*self.shapes, *self.values]))
 
     def make(self, name: str, shape: Sequence[int], dtype: Any, random: np.random.Generator) -> np.ndarray:
         """Return an input: random numbers, or the values that are given for it."""
