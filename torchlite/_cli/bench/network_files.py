@@ -13,12 +13,13 @@ import numpy as np
 
 from ..command_line import CommandError, describe_os_error, one_line
 from ..models.model_loader import detect_file_format
-from . import markdown_sections, report_tables
+from . import markdown_sections
 from .contestants import Contestant, ContestantError, find_interpreter, torchlite_contestants
 from .host_info import ForeignLoadMeter
 from .measurement_rounds import ProgressLine, Run, record_failure, run_conditions
 from .network_inputs import Sizes, make_inputs
 from .network_packages import TABLE, Network, fetch_networks, read_table, select_networks
+from .report_tables import format_ratio, format_seconds, host_summary_lines, summarize, to_markdown, to_text
 from .worker_process import Worker
 
 # The library that each format is compared with.
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         others = _find_references(options.reference_python)
     except ContestantError as error:
         options.bench.error(str(error))
-    networks = [Network(os.path.basename(path), path, tuple(sizes)) for path in options.file]
+    networks = [Network(path, path, tuple(sizes)) for path in options.file]
     lacks: list[str] = []
     if options.only or not options.file:
         fetched, lacks = fetch_networks(table, options.folder)
@@ -208,55 +209,43 @@ def largest_difference(arrays: list[np.ndarray], expected: list[np.ndarray]) -> 
 
 
 def tables(done: Run, measurement: Measurement, rival: str) -> list[list[list[str]]]:
-    """Return the table of times, and that of loading and differences, of the files that are compared with a rival.
-
-    With an empty rival they are of files without a reference.
+    """Return the table of times, and that of loading and differences, of the files that have a rival ("": that have
+    none).
     """
-    labels = [c.label for c in measurement.mine]
-    short = [label.removeprefix("torchlite ") for label in labels]
+    mine = {c.label: c.label.removeprefix("torchlite ") for c in measurement.mine}
+    everyone = mine | ({rival: rival} if rival else {})
     rows = [row for row in done.rows if measurement.references.get(row, "") == rival]
-    if not rows:
-        return []
-    whom, names = [*labels, *filter(None, [rival])], [*short, *filter(None, [rival])]
-    several = len(labels) > 1
 
-    def head_of(what: str, some: list[str]) -> list[str]:
-        return [f"{what}, {name}" if several or what in ("load", "first call") else what for name in some]
+    def columns(title: str, whom: dict[str, str], show: Any) -> list[list[str]]:
+        return [[title + name, *(show(row, who) for row in rows)] for who, name in whom.items()]
 
-    times = [["file", *names, *(head_of("ratio", short) + head_of("of the least", short) if rival else [])]]
-    loads = [["file", *head_of("load", names), *head_of("first call", names)]]
-    loads[0] += [*(head_of("difference", short) if rival else []), *head_of("replayed", short)]
-    for row in rows:
-        line = [row, *(report_tables.format_seconds(done.median_time(row, who)) for who in whom)]
-        if rival:
-            line += [
-                report_tables.format_ratio(done.ratio(row, who, rival, clock))
-                for clock in ("wall", "least")
-                for who in labels
-            ]
-        times.append(line)
-        line = [
-            row,
-            *(report_tables.format_seconds(done.median_time(row, who, clock)) for clock in CLOCKS[2:] for who in whom),
-        ]
-        if rival:
-            line += [format_difference(measurement.difference.get((row, who))) for who in labels]
-        found = [measurement.replays.get((row, who), "-") for who in labels]
-        loads.append(line + [text if text in ("yes", "-") else "no" for text in found])
+    def seconds(title: str, clock: str) -> list[list[str]]:
+        return columns(title, everyone, lambda row, who: format_seconds(done.median_time(row, who, clock)))
+
+    def ratios(title: str, clock: str) -> list[list[str]]:
+        return columns(title, mine, lambda row, who: format_ratio(done.ratio(row, who, rival, clock)))
+
+    times = [["file", *rows], *seconds("", "wall")]
+    loads = [["file", *rows], *seconds("load, ", "load"), *seconds("first call, ", "first")]
+    if rival:
+        times += [*ratios("ratio, ", "wall"), *ratios("of the least, ", "least")]
+        loads += columns("difference, ", mine, lambda *at: format_difference(measurement.difference.get(at)))
+    loads += columns("replayed, ", mine, lambda *at: "yes" if measurement.replays.get(at) == "yes" else "no")
+    found = [[list(line) for line in zip(*table, strict=True)] for table in (times, loads)] if rows else []
     if rival and len(rows) > 1:
-        means = [report_tables.format_ratio(done.mean_ratio(rows, who, rival)) for who in labels]
-        times.append(["geometric mean", *[""] * len(names), *means, *[""] * len(labels)])
-    return [times, loads]
+        means = [format_ratio(done.mean_ratio(rows, who, rival)) for who in mine]
+        found[0].append(["geometric mean", *[""] * len(everyone), *means, *[""] * len(mine)])
+    return found
 
 
 def format_difference(value: float | None) -> str:
     return "-" if value is None else "0" if value == 0 else "other shape" if value == float("inf") else f"{value:.0e}"
 
 
-def _reports(done: Run, measurement: Measurement) -> list[tuple[str, list[list[list[str]]]]]:
-    """Return the tables of each reference, and of the files without one."""
-    found = [(rival, tables(done, measurement, rival)) for rival in (*measurement.others, "")]
-    return [(rival, some) for rival, some in found if some]
+def _reports(done: Run, measurement: Measurement) -> dict[str, list[list[list[str]]]]:
+    """Return the tables by reference, "" for the files without one."""
+    found = {rival: tables(done, measurement, rival) for rival in (*measurement.others, "")}
+    return {rival: some for rival, some in found.items() if some}
 
 
 def _notes(done: Run, measurement: Measurement) -> list[str]:
@@ -269,19 +258,19 @@ def _notes(done: Run, measurement: Measurement) -> list[str]:
 
 def report(done: Run, measurement: Measurement) -> list[str]:
     """Return the lines for a terminal."""
-    lines = report_tables.host_summary_lines(done) if done.rows else []
+    lines = host_summary_lines(done) if done.rows else []
     labels = [c.label for c in measurement.mine]
-    for rival, some in _reports(done, measurement):
+    for rival, some in _reports(done, measurement).items():
         lines += ["", f"beside {rival}" if rival else "alone", ""]
-        lines += ["\n\n".join(map(report_tables.to_text, some)), ""]
-        lines += report_tables.summarize(done, labels, rival) if rival else []
+        lines += ["\n\n".join(map(to_text, some)), ""]
+        lines += summarize(done, labels, rival) if rival else []
     return lines + [""] * bool(done.rows) + _notes(done, measurement)
 
 
 def write_section(done: Run, measurement: Measurement) -> str:
     """Return the Markdown of the section `files`."""
-    parts = ["\n".join(f"- {line}" for line in report_tables.host_summary_lines(done))]
-    for rival, some in _reports(done, measurement):
-        parts += [f"**Beside {rival}**" if rival else "**Alone**", *map(report_tables.to_markdown, some)]
+    parts = ["\n".join(f"- {line}" for line in host_summary_lines(done))]
+    for rival, some in _reports(done, measurement).items():
+        parts += [f"**Beside {rival}**" if rival else "**Alone**", *map(to_markdown, some)]
     parts.append("\n".join(f"- {line}" for line in _notes(done, measurement)))
     return "\n\n".join(filter(None, parts))

@@ -11,9 +11,6 @@ import numpy as np
 from ..command_line import UsageError
 from ..models.model_inputs import _parse_shape, _random_array
 
-# The NumPy dtypes of ONNX inputs that can be generated.
-_DTYPES = ("float16", "float32", "float64", "bool", "uint8", "int8", "int16", "int32", "int64")
-
 
 class Sizes:
     """Sizes by the words of `--size`.
@@ -96,7 +93,7 @@ def _make_onnx_inputs(path: str, given: Sizes, random: np.random.Generator) -> l
         if item.name in constants:
             continue
         about = _read_tensor_type(item.type)
-        if about is None or about[0] not in _DTYPES:
+        if about is None or about[0] not in np.sctypeDict:
             raise ValueError(f"{path}: the input '{item.name}' is no tensor of numbers")
         dtype: Any = about[0]
         shape = about[1]

