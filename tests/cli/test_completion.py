@@ -35,6 +35,8 @@ def test_hidden_options_are_not_completed():
         (["torchlite", "de"], ["demo"]),
         (["torchlite", "demo", "--ep"], ["--epochs"]),
         (["torchlite", "show", "o"], ["op"]),
+        (["torchlite", "bench", "f"], ["files"]),
+        (["torchlite", "bench", "files", "--fo"], ["--folder"]),
         (["torchlite", "completion", ""], ["bash", "fish", "zsh"]),
         (["torchlite", "convert", "mod"], ["model.onnx"]),
         (["torchlite", "nosuch", "--x"], []),

@@ -82,15 +82,24 @@ def list_commands(parser: Parser) -> dict[str, tuple[str, dict[str, str]]]:
     helps = {action.dest: action.help or "" for action in subparsers._choices_actions}
     found = {}
     for name, command in subparsers.choices.items():
-        words: dict[str, str] = {}
-        for action in command._actions:
-            text = "" if action.help in (None, argparse.SUPPRESS) else command._get_formatter()._expand_help(action)
-            if action.help != argparse.SUPPRESS:
-                names = action.option_strings or [str(choice) for choice in action.choices or ()]
-                words |= dict.fromkeys(names, text)
-        found[name] = (helps[name], words)
+        found[name] = (helps[name], _list_words(command))
     found["show"][1]["op"] = "an op, by its name"
     return found
+
+
+def _list_words(command: Any) -> dict[str, str]:
+    """Return the help of a command's options and words, and then of those of its subcommands."""
+    words: dict[str, str] = {}
+    for action in command._actions:
+        text = "" if action.help in (None, argparse.SUPPRESS) else command._get_formatter()._expand_help(action)
+        if isinstance(action, argparse._SubParsersAction):
+            words |= {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for subcommand in action.choices.values():
+                words = _list_words(subcommand) | words
+        elif action.help != argparse.SUPPRESS:
+            names = action.option_strings or [str(choice) for choice in action.choices or ()]
+            words |= dict.fromkeys(names, text)
+    return words
 
 
 def bash_script(parser: Parser) -> str:

@@ -56,7 +56,7 @@ def find_rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: st
     found = []
     for name in RIVALS if wanted is None else wanted:
         own = [] if name == "torchlite" and pythons else [sys.executable]
-        python = next((p for p in [*own, *pythons] if _has_module(p, name)), None)
+        python = find_interpreter(name, [*own, *pythons])
         if python:
             label = "torchlite, the other" if name == "torchlite" else name
             variables = tuple(_device_environment(name, device).items())
@@ -67,6 +67,11 @@ def find_rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: st
                 f"{where} has no {name}: install it, or name an interpreter that has it by --reference-python"
             )
     return found
+
+
+def find_interpreter(module: str, pythons: Sequence[str]) -> str | None:
+    """Return the first interpreter that has a module. ContestantError if one cannot be run."""
+    return next((python for python in pythons if _has_module(python, module)), None)
 
 
 def _device_environment(name: str, device: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ import datetime
 import math
 import statistics
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from torchlite.utils._progress_bar import make_progress_bar
@@ -51,9 +51,9 @@ class Run:
     rows: dict[str, dict[str, dict[str, list[float]]]] = dataclasses.field(default_factory=dict)
     failed: list[str] = dataclasses.field(default_factory=list)
 
-    def add(self, row: str, label: str, figures: dict[str, float]) -> None:
+    def add(self, row: str, label: str, figures: dict[str, float], clocks: Sequence[str] = CLOCKS) -> None:
         kept = self.rows.setdefault(row, {}).setdefault(label, {})
-        for clock in CLOCKS:
+        for clock in clocks:
             if clock in figures:
                 kept.setdefault(clock, []).append(figures[clock])
 
@@ -95,7 +95,7 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
                 try:
                     worker = stack.enter_context(Worker(contestant, options.threads, options.scale))
                 except ContestantError as error:
-                    _record_failure(run, progress, f"{contestant.label}: {error}")
+                    record_failure(run, progress, f"{contestant.label}: {error}")
                     continue
                 versions[contestant.label] = worker.about
                 workers.append(worker)
@@ -109,7 +109,7 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
             for worker in workers:
                 _add_memory(run, worker, whole)
     progress.close()
-    run.about = _run_conditions(options, versions, everyone, meter)
+    run.about = run_conditions(options, versions, everyone, meter)
     return run
 
 
@@ -123,7 +123,7 @@ def _measure_in_turn(
         try:
             return getattr(worker, what)(*arguments)
         except ContestantError as error:
-            _record_failure(run, progress, f"{worker.contestant.label}: {at.get(worker) or workload}: {error}")
+            record_failure(run, progress, f"{worker.contestant.label}: {at.get(worker) or workload}: {error}")
             at.pop(worker, None)
             return None
 
@@ -147,7 +147,7 @@ def _measure_in_turn(
                 at[worker] = measure_or_drop(worker, "advance") or ""
 
 
-def _record_failure(run: Run, progress: ProgressLine, line: str) -> None:
+def record_failure(run: Run, progress: ProgressLine, line: str) -> None:
     """Store and show a failure once; the others continue."""
     if line not in run.failed:
         run.failed.append(line)
@@ -162,7 +162,7 @@ def _add_memory(run: Run, worker: Worker, whole: bool) -> None:
                 run.add(MEMORY, worker.contestant.label, {"wall": peak})
 
 
-def _run_conditions(
+def run_conditions(
     options: Any, versions: dict[str, dict], everyone: list[Contestant], meter: ForeignLoadMeter
 ) -> dict[str, Any]:
     """Return the conditions of the run, without which figures are not comparable."""

@@ -12,10 +12,11 @@ SAMPLE = 2e-3
 
 
 def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float, least: int = 3) -> dict[str, float]:
-    """Return seconds per call: {"wall", "thread", "process", "calls"}.
+    """Return seconds per call: {"wall", "median", "least", "thread", "process", "calls"}.
 
-    After a warm-up, takes samples for `seconds`, at least `least` of them. Calls shorter than a sample count as the
-    minimum of the samples' means, longer ones as the median; CPU times are means over all calls.
+    After a warm-up, takes samples for `seconds`, at least `least` of them. A short call is repeated in a sample, whose
+    mean counts. "wall" is the least sample of short calls, and the median of longer ones. CPU times are means over all
+    calls.
     """
     repeat = _warm_up(call, wait, seconds)
     samples: list[float] = []
@@ -29,6 +30,8 @@ def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float
     calls = repeat * len(samples)
     return {
         "wall": min(samples) if repeat > 1 else statistics.median(samples),
+        "median": statistics.median(samples),
+        "least": min(samples),
         "thread": (time.thread_time() - thread) / calls,
         "process": (time.process_time() - process) / calls,
         "calls": calls,

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 from .context import Context, Rows
+from .network_file import describe_replays, measure_loading
 from .timing import measure
 from .workload_names import file_of, select_rows, workloads_of
 
@@ -33,6 +34,7 @@ class Session:
         self.context = Context(self.T, device, scale)
         self.rows: Rows = iter(())
         self.call: Any = None
+        self.threads = threads
 
     def describe_session(self) -> dict[str, Any]:
         T, numpy = self.T, sys.modules.get("numpy")
@@ -66,6 +68,11 @@ class Session:
         name, self.call = next(self.rows, ("", None))
         return name
 
+    def load(self, request: dict) -> dict[str, float]:
+        """Load the network of a file; `measure` times its call."""
+        self.call, figures = measure_loading(self.T, request, self.threads)
+        return figures
+
     def measure(self, seconds: float, least: int = 3) -> dict[str, float]:
         return measure(self.call, self.context.wait, seconds, least)
 
@@ -85,6 +92,10 @@ def _answer_request(session: Session, request: dict) -> dict[str, Any]:
         return {}
     if "measure" in request:
         return session.measure(request["measure"], request.get("least", 3))
+    if "load" in request:
+        return session.load(request)
+    if "replays" in request:
+        return describe_replays(session.T)
     if "check" in request:
         from .core_sharing import run
 

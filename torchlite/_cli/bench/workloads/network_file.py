@@ -1,0 +1,69 @@
+"""A network from a file under torchlite, PyTorch or ONNX Runtime, without gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+# Calls before the timing; torchlite optimizes from the second on. The first and the last of them are compared.
+WARM_UPS = 6
+
+
+def load(T: Any, path: str, kind: str, inputs: list[tuple[str, Any]], threads: int) -> Callable[[], Any]:
+    """Return the call of a network with its inputs."""
+    if T.__name__ == "onnxruntime":
+        options = T.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = threads, 3
+        session, feed = T.InferenceSession(path, options, providers=["CPUExecutionProvider"]), dict(inputs)
+        return lambda: session.run(None, feed)
+    T.set_grad_enabled(False)
+    if kind == "onnx":
+        module = T.onnx.load(path)
+    elif kind == "pt2":
+        module = T.export.load(path).module()
+    else:
+        module = T.jit.load(path, map_location="cpu").eval()
+    arguments = [value.item() if kind != "onnx" and value.ndim == 0 else T.from_numpy(value) for _, value in inputs]
+    return lambda: module(*arguments)
+
+
+def measure_loading(T: Any, request: dict[str, Any], threads: int) -> tuple[Callable[[], Any], dict[str, float]]:
+    """Load a network and warm it up. Return its call, and {"load", "first"} in seconds; write its outputs."""
+    import numpy as np
+
+    with np.load(request["inputs"]) as arrays:
+        inputs = [(name, arrays[f"arr_{place}"]) for place, name in enumerate(request["names"])]
+    start = time.perf_counter()
+    call = load(T, request["load"], request["kind"], inputs, threads)
+    loaded = time.perf_counter()
+    first = last = call()
+    called = time.perf_counter()
+    for _ in range(WARM_UPS - 1):
+        last = call()
+    np.savez(request["outputs"], *flatten(first), *flatten(last))
+    return call, {"load": loaded - start, "first": called - loaded}
+
+
+def flatten(value: Any) -> list[Any]:
+    """Return the arrays of numbers in a result, in order."""
+    import numpy as np
+
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [array for part in value for array in flatten(part)]
+    if hasattr(value, "detach"):
+        value = value.detach()
+        value = (value.double() if value.is_floating_point() else value).numpy()
+    array = np.asarray(value)
+    return [array] if array.dtype.kind in "biufc" else []
+
+
+def describe_replays(T: Any) -> dict[str, Any]:
+    """Return how many calls torchlite replayed in this process, and why others were not."""
+    from importlib import import_module
+
+    functions = list(import_module(f"{T.__name__}._dynamo.compiled_function").COMPILED_FUNCTIONS)
+    reasons = dict.fromkeys(reason for function in functions for reason in function.reasons)
+    return {"replays": sum(function.replays for function in functions), "reasons": list(reasons)}
