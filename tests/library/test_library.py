@@ -546,6 +546,6 @@ def test_an_op_that_writes_to_an_argument_without_an_alias_name(lib):
 
 
 def test_a_default_kernel_serves_all_devices(lib, device):
-    lib.define("twice(Tensor x) -> Tensor")
-    torch.library.register_kernel(f"{lib.ns}::twice", "default", lambda x: 2 * x, lib=lib)
-    assert getattr(torch.ops, lib.ns).twice(torch.ones(1, device=device)).item() == 2
+    lib.define("doubled(Tensor x) -> Tensor")
+    torch.library.register_kernel(f"{lib.ns}::doubled", "default", lambda x: 2 * x, lib=lib)
+    assert getattr(torch.ops, lib.ns).doubled(torch.ones(1, device=device)).item() == 2
