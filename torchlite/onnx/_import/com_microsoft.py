@@ -24,16 +24,18 @@ op("QuantizeLinear", domain=_DOMAIN)(quantize)
 op("DequantizeLinear", domain=_DOMAIN)(dequantize)
 
 
-def _dynamic(x: Tensor) -> Tensor:
-    """Round a tensor to the 256 levels between its least and largest element, and zero."""
-    values, scale, zero = dynamic_quantize(x, outputs=3)
-    return (values.to(torch.float32) - zero.to(torch.float32)) * scale
+def _levels(x: Tensor, zero: Tensor | None) -> Tensor:
+    """Quantized values as floats, which are whole numbers."""
+    wide = x.to(torch.float32)
+    return wide if zero is None else wide - zero.to(torch.float32)
 
 
-def _weight(w: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-    """A quantized matrix as floats; a scale of several numbers has one for each column."""
-    wide = w.to(torch.float32)
-    return (wide if zero is None else wide - zero.to(torch.float32)) * scale
+def _dynamic_product(x: Tensor, levels: Tensor, scale: Tensor) -> Tensor:
+    """The product of a tensor, rounded to 256 levels between its least and largest element, with a quantized matrix.
+    Its sums are whole numbers, so their order does not matter.
+    """
+    values, own_scale, zero = dynamic_quantize(x, outputs=3)
+    return torch.matmul(_levels(values, zero), levels) * (own_scale * scale)
 
 
 @op("DynamicQuantizeMatMul", domain=_DOMAIN)
@@ -41,7 +43,7 @@ def dynamic_quantize_matmul(
     a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     check_matmul(a, b)
-    out = torch.matmul(_dynamic(a), _weight(b, b_scale, b_zero))
+    out = _dynamic_product(a, _levels(b, b_zero), b_scale)
     return out if bias is None else out + bias
 
 
@@ -51,7 +53,7 @@ def matmul_integer_to_float(
     b_zero: Tensor | None = None, bias: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     check_matmul(a, b)
-    out = torch.matmul(_weight(a, a_scale, a_zero), _weight(b, b_scale, b_zero))
+    out = torch.matmul(_levels(a, a_zero), _levels(b, b_zero)) * (a_scale * b_scale)
     return out if bias is None else out + bias
 
 
@@ -61,12 +63,10 @@ def qgemm(
     y_scale: Tensor | None = None, y_zero: Tensor | None = None, *, alpha: float = 1.0, transA: int = 0,
     transB: int = 0,
 ) -> Tensor:  # fmt: skip
-    left = _weight(a.t() if transA else a, a_scale, a_zero)
-    right = b.t() if transB else b
+    left, right = a.t() if transA else a, b.t() if transB else b
     check_matmul(left, right)
-    out = torch.matmul(left, _weight(right, b_scale, b_zero)) * alpha
-    if c is not None:
-        out = out + c.to(torch.float32) * (alpha * a_scale * b_scale)
+    out = torch.matmul(_levels(left, a_zero), _levels(right, b_zero))
+    out = (out if c is None else out + c.to(torch.float32)) * (alpha * a_scale * b_scale)
     return out if y_scale is None else quantize(out, y_scale, y_zero)
 
 
@@ -183,15 +183,15 @@ def dynamic_quantize_lstm(
     found = []
     for d, backward in enumerate(ways):
         bias = 0 if b is None else b[d, : 4 * hidden] + b[d, 4 * hidden :]
-        along = torch.matmul(_dynamic(x), _weight(w[d], w_scale[d], w_zero[d])) + bias
-        across = _weight(r[d], r_scale[d], r_zero[d])
+        along = _dynamic_product(x, _levels(w[d], w_zero[d]), w_scale[d]) + bias
+        across, scale = _levels(r[d], r_zero[d]), r_scale[d]
         f, g, h = functions[3 * d : 3 * d + 3]
         peep = [0.0] * 3 if p is None else [p[d, i * hidden : (i + 1) * hidden] for i in range(3)]
 
-        def step(part: Tensor, state: tuple, across: Any = across, f: Any = f, g: Any = g, h: Any = h,
-                 peep: Any = peep) -> tuple:  # fmt: skip
+        def step(part: Tensor, state: tuple, across: Any = across, scale: Any = scale, f: Any = f, g: Any = g,
+                 h: Any = h, peep: Any = peep) -> tuple:  # fmt: skip
             before, cell = state
-            i, o, forget, c = torch.split(part + torch.matmul(_dynamic(before), across), hidden, -1)
+            i, o, forget, c = torch.split(part + _dynamic_product(before, across, scale), hidden, -1)
             limited = [value if clip is None else torch.clamp(value, -clip, clip) for value in
                        (i + peep[0] * cell, forget + peep[2] * cell, c)]  # fmt: skip
             i = f(limited[0])
