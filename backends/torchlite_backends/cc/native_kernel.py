@@ -142,6 +142,7 @@ _MODULES = (
     "native_sum",
     "native_topk",
     "native_lstm",
+    "native_gru",
     "native_optim",
     "native_spmm",
     "native_layer_norm_backward",

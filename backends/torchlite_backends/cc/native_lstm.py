@@ -20,7 +20,8 @@ from .native_gemm import MICRO_KERNEL
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 from .native_parallel_gemm import GEMM_TEMPLATE
 
-_SOURCE = (
+# Products of few columns, and vectors with a rest.
+PRELUDE = (
     TYPE_DEFINITIONS
     + GEMM_TEMPLATE
     + "#if defined(__AVX512F__)\n#include <immintrin.h>\n#endif\nnamespace gemm {\n"
@@ -51,6 +52,11 @@ template <class T> INLINE void put(T* p, int n, Vector<T, W> v) {
     if (n == W) store_cells(p, 0, v);
     else memcpy(p, (const void*)&v, n * sizeof(T));
 }
+"""
+)
+_SOURCE = (
+    PRELUDE
+    + r"""
 // Gates o, i, f, g and the cell before lie behind one another; `last` is the cell behind the last step. Of `sums`, what
 // the inputs add to the gates, the steps lie side by side.
 struct Steps {
@@ -143,7 +149,7 @@ _backward_kernels = make_kernel_per_dtype(_SOURCE, "back", "QQQQQQQQQqqqqq")
 _TRANSPOSED_STEPS = 8
 
 
-def _common_gemm_address(*arrays: Any) -> int | None:
+def common_gemm_address(*arrays: Any) -> int | None:
     """Return the address of BLAS's GEMM for the common dtype of these arrays, or None."""
     dtype = arrays[0].dtype
     if dtype not in FLOATS or any(a is not None and a.dtype != dtype for a in arrays):
@@ -174,7 +180,7 @@ def forward_steps(device: Any, gemm: int) -> Any:
 
 def bind_forward_steps(device: Any, *arrays: Any) -> Any:
     """Return `forward_steps` for arrays of these dtypes, None if NumPy is to run them. NotBuiltError if not built."""
-    gemm = _common_gemm_address(*arrays)
+    gemm = common_gemm_address(*arrays)
     if gemm is None:
         return None
     kernel = _forward_kernels[arrays[0].dtype]
@@ -184,7 +190,7 @@ def bind_forward_steps(device: Any, *arrays: Any) -> Any:
 
 def _lstm_layer(device: Any, *given: Any) -> Any:
     *arrays, _ = given
-    gemm = _common_gemm_address(*arrays)
+    gemm = common_gemm_address(*arrays)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
     return lstm.run_layer_forward(forward_steps(device, gemm), *given)
@@ -192,7 +198,7 @@ def _lstm_layer(device: Any, *given: Any) -> Any:
 
 def _lstm_layer_backward(device: Any, *given: Any) -> Any:
     grad_output, grad_h, grad_c, *arrays, _, _ = given
-    gemm = _common_gemm_address(*arrays, grad_output, grad_h, grad_c)
+    gemm = common_gemm_address(*arrays, grad_output, grad_h, grad_c)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
 

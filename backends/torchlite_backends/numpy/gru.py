@@ -12,7 +12,12 @@ from .deterministic_gemm import deterministic_matmul
 from .lstm import _split_batch, _view_batch_part
 
 
-def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
+def _gru_layer(*given):
+    return run_layer_forward(_run_forward_steps, *given)
+
+
+def run_layer_forward(steps_of, input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
+    """Run the layer with `steps_of` in place of `_run_forward_steps`."""
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
     output, last = np.empty((steps, batch, hidden), dtype), np.empty((batch, hidden), dtype)
@@ -30,7 +35,7 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
 
         def run(start, stop):
             states = np.empty((steps, hidden, stop - start), dtype)
-            h = _run_forward_steps(
+            h = steps_of(
                 sums[:, :, start:stop],
                 h0[start:stop].T,
                 recurrent,

@@ -279,7 +279,7 @@ DRAWN = {
     "_max_pool": _max_pool, "_avg_pool": _avg_pool,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.
-_ELSEWHERE = {"_lstm_layer", "_lstm_layer_backward", "_fused_adam", "_fused_sgd"}
+_ELSEWHERE = {"_gru_layer", "_lstm_layer", "_lstm_layer_backward", "_fused_adam", "_fused_sgd"}
 _IN_CACHES = {"add", "sub", "mul"}  # larger ones are the shared kernels'
 CALLS = 60
 
