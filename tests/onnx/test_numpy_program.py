@@ -452,7 +452,7 @@ def calls_hit(text):
     return any(isinstance(value, ast.Name) and value.id == "HIT" for value in called)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+@pytest.mark.parametrize("payload", PAYLOADS)
 def test_names_are_no_source(payload, hits):
     for name in (payload, f"{payload}z"):
         made = write_program(attacked(name), None, name, "m", "0")

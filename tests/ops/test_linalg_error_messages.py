@@ -24,7 +24,7 @@ def answer(lib, call):
     """The type of the error that a call raises in a library, and the first line of its message; None without one."""
 
     def ones(*size, dtype="float32"):
-        return lib.ones(size, dtype=getattr(lib, dtype))
+        return lib.ones(size[0] if size and isinstance(size[0], tuple) else size, dtype=getattr(lib, dtype))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

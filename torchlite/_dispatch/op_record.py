@@ -215,7 +215,8 @@ class OpFacts:
     node_name: str | tuple[str, str] | Callable[[Any], str] = ""
     out: Out = Out()
     overlap: Overlap = Overlap()
-    varargs_required: bool = False  # a call without any of the arguments `*dims` is an error
+    # A call without any of the arguments `*dims` is an error; but for a call with one of the keywords named.
+    varargs_required: bool | tuple[str, ...] = False
     keywords_from: int | None = None  # PyTorch's function in Python passes arguments by name from this position on
     # Keywords of the Array API in addition to the schema's: another name for a parameter, or the function that handles
     # the call; and whether the signature shows these names instead of the parameters.

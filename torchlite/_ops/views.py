@@ -492,7 +492,7 @@ def narrow(F, input, dim, start, length):
     return F._slice(input, dim, start, start + length, 1)
 
 
-@composite("view(Tensor input, *size, dtype=None)", where="Tensor", varargs_required=True)
+@composite("view(Tensor input, *size, dtype=None)", where="Tensor", varargs_required=("dtype",))
 def view(F, input, size, dtype):
     """Returns a view with another shape, or the memory read as another dtype.
 

@@ -158,9 +158,9 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
 
 
 def _other_keywords(op: Op, name: str) -> list[str]:
-    """The keywords that may stand for the arguments `*name`: its aliases, and the dtype of `view(dtype=)`."""
+    """The keywords that may stand for the arguments `*name`: its aliases, and those that the record names."""
     aliases = [other for other, meaning in op.keyword_aliases.items() if meaning == name]
-    return [*aliases, *(p.name for p in op.params if op.name == "view" and p.name == "dtype")]
+    return [*aliases, *(op.varargs_required if isinstance(op.varargs_required, tuple) else ())]
 
 
 def _aliased_required_params(op: Op) -> list[str]:
