@@ -91,6 +91,39 @@ def test_networks_are_replayed(name, format):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=2e-6)
 
 
+def test_later_passes_do_not_cut_bound_chains(monkeypatch):
+    """A kernel of one elementwise op, bound to whole shapes, is in no group that runs in blocks."""
+    from torchlite_backends.numpy import NumpyBackend
+
+    calls = []
+
+    def bind_chain(self, shape, given, steps, outs):
+        def run(x, y):
+            assert (x.shape, y.shape) == tuple(given)
+            calls.append(shape)
+            return x + y
+
+        return run
+
+    monkeypatch.setattr(NumpyBackend, "chain_serves", lambda self, name, operands, dtypes: name == "add")
+    monkeypatch.setattr(NumpyBackend, "bind_chain", bind_chain)
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.randn(64))
+
+        def forward(self, x):
+            return torch.nn.functional.gelu(x + self.bias)
+
+    module, x = Net().eval(), torch.randn(64, 64, 64)
+    found = through_file("onnx", module, (x,))
+    with torch.no_grad():
+        for _ in range(4):
+            torch.testing.assert_close(found(x), module(x), rtol=1e-5, atol=1e-6)
+    assert replays(found) > 0 and calls
+
+
 def test_batch_norms_are_folded(loaded, x):
     with torch.no_grad():
         for _ in range(4):

@@ -57,7 +57,8 @@ def _bind(group: FusionGroup, layouts: Layouts, backend: Any) -> Step | None:
     if kernel is None:
         return None
     kernel.text = "\n".join(f"    {step.name}" for step in group.steps)
-    name = "_".join(step.name.strip("_") for step in group.steps)[:60]
+    # The kernel takes arrays of these shapes only: its name is no op's, so that no later pass cuts the step in blocks.
+    name = "chain_" + "_".join(step.name.strip("_") for step in group.steps)[:60]
     outs: Any = tuple(map(Slot, group.outs))
     return Step(
         name, kernel, tuple(map(Slot, group.given)), {}, outs[0] if len(outs) == 1 else outs, group.steps[0].line
