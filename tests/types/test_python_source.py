@@ -20,6 +20,7 @@ import torchlite as torch
 from tests.hostile import injected_names
 from torchlite._types import python_source
 from torchlite._types.python_source import (
+    compile_code,
     compile_function,
     compile_source,
     identifier,
@@ -154,7 +155,30 @@ def test_tracebacks_and_lines():
     assert "return 1 / x" in "".join(traceback.format_exception(caught.value))
     del caught
     function = None
-    assert "<a test's function>" not in linecache.cache
+    assert "<a test's function>" not in names_with_lines()
+
+
+def names_with_lines() -> set[str]:
+    """The file names in `linecache`, after the next source is compiled."""
+    compile_code("x = 1", "<the next source>")
+    return set(linecache.cache)
+
+
+def test_the_collector_may_run_while_linecache_checks_its_entries(monkeypatch):
+    function = compile_function("f", "def f(x):\n    return x\n", "<a function collected meanwhile>", {})
+    names = []
+
+    class Entries(dict):
+        def __getitem__(self, name):
+            nonlocal function
+            function = None  # collects the function at the first entry that is read
+            names.append(name)
+            return super().__getitem__(name)
+
+    monkeypatch.setattr(linecache, "cache", Entries(linecache.cache))
+    linecache.checkcache()
+    assert "<a function collected meanwhile>" in names and linecache.getlines("<a function collected meanwhile>") == []
+    assert "<a function collected meanwhile>" not in names_with_lines()
 
 
 def test_loaded_programs_leave_no_lines():
@@ -170,11 +194,11 @@ def test_loaded_programs_leave_no_lines():
 
     used()
     gc.collect()
-    before = set(linecache.cache)
+    before = names_with_lines()
     for _ in range(3):
         used()
     gc.collect()
-    assert not [name for name in set(linecache.cache) - before if not name.endswith(".py")]
+    assert not [name for name in names_with_lines() - before if not name.endswith(".py")]
 
 
 def test_a_later_source_keeps_its_lines_under_one_name():
@@ -347,12 +371,12 @@ def _lines_of_error(call) -> str:
 
 
 def test_tracebacks_of_loaded_scripts_have_lines():
-    before = set(linecache.cache)
+    before = names_with_lines()
     module = _loaded(4)
     assert "torch.mm(x, torch.ones(" in _lines_of_error(module)
     del module
     gc.collect()
-    assert not [name for name in set(linecache.cache) - before if "_Failing" in name]
+    assert not [name for name in names_with_lines() - before if "_Failing" in name]
 
 
 def test_files_of_one_name_keep_their_lines():

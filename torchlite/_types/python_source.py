@@ -13,6 +13,7 @@ import keyword
 import linecache
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import ast
 
 _FILE_NUMBERS = itertools.count(2)
+_FORGOTTEN: deque[tuple[str, Any]] = deque()  # file names whose code is collected, with their empty lines
 _TRIES = 5
 _MAX_CACHED_NAME_LENGTH = 100  # letters of the longest name whose result is cached
 _PARSING = acquire_before_fork(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
@@ -141,6 +143,7 @@ def compile_code(source: str | ast.Module, filename: str) -> CodeType:
     lines of a text under the file name.
     """
     code = compile(source, filename, "exec", dont_inherit=True)
+    _drop_forgotten()
     if isinstance(source, str):
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     return code
@@ -220,6 +223,7 @@ def attach_source(function: FunctionType, lines: list[str]) -> None:
     """Show the lines of a file in tracebacks of its function, which was compiled from a syntax tree. They are forgotten
     when the function is collected. A number tells files of one name apart.
     """
+    _drop_forgotten()
     filename = function.__code__.co_filename
     if filename in linecache.cache and linecache.cache[filename][2] != lines:
         filename = f"{filename.removesuffix('>')} #{next(_FILE_NUMBERS)}>"
@@ -228,10 +232,24 @@ def attach_source(function: FunctionType, lines: list[str]) -> None:
     weakref.finalize(function, _forget_source, filename, entry).atexit = False
 
 
-def _forget_source(filename: str, lines: Any) -> None:
-    """Drop the lines under a file name, unless another source has taken it since."""
-    if linecache.cache.get(filename) is lines:
-        linecache.cache.pop(filename, None)
+def _forget_source(filename: str, entry: Any) -> None:
+    """Free the lines under a file name, unless another source has taken it since.
+
+    The name stays until the next source is compiled. The collector calls this at any time, also inside of
+    `linecache.checkcache`, which reads each name that it found at its start.
+    """
+    if linecache.cache.get(filename) is entry:
+        empty = linecache.cache[filename] = (0, None, [], filename)
+        _FORGOTTEN.append((filename, empty))
+
+
+def _drop_forgotten() -> None:
+    """Remove the names whose lines are free."""
+    with contextlib.suppress(IndexError):
+        while True:
+            filename, empty = _FORGOTTEN.popleft()
+            if linecache.cache.get(filename) is empty:
+                linecache.cache.pop(filename, None)
 
 
 def evaluate(expression: str, globals: dict[str, Any]) -> Any:
