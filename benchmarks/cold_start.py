@@ -51,7 +51,7 @@ _SECTION = re.compile(r"(<!-- cold start -->\n).*?(<!-- end -->)", re.DOTALL)
 
 @dataclasses.dataclass
 class Figures:
-    """What a process printed: milliseconds, modules, megabytes, and the first number of the result."""
+    """Figures that a process printed: milliseconds, modules, megabytes, and the first number of the result."""
 
     total: float
     imported: float

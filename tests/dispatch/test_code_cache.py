@@ -39,7 +39,7 @@ def start(cache: Path, program: str = PROGRAM, **variables: str) -> subprocess.P
 
 
 def finish(process: subprocess.Popen) -> tuple[str, int, int]:
-    """What a process computed, the functions that it generated, and those that it found."""
+    """Results of a process, the functions that it generated, and those that it found."""
     said, errors = process.communicate()
     assert process.returncode == 0 and not errors, errors
     result, counts = said.splitlines()

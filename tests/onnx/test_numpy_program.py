@@ -419,7 +419,7 @@ def test_weights_of_one_array_are_written_once_and_are_the_same_bytes():
 
 
 class _Watched(list):
-    """What an attack calls."""
+    """List of the calls that an attack makes."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the processor has, as Linux lists it."""
+"""Instruction sets of the processor, as Linux lists them."""
 
 from __future__ import annotations
 

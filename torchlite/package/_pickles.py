@@ -37,7 +37,7 @@ class _Storages(ArchiveStorages):
 
 
 class _Reading:
-    """What one call of `load_pickle` reads."""
+    """State of one call of `load_pickle`."""
 
     def __init__(self, importer: Any, reader: ProgramReader, map_location: Any):
         how = LoadRequest(

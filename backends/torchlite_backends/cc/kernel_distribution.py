@@ -27,7 +27,7 @@ SUFFIX = ".kernels"
 
 
 class Distribution(NamedTuple):
-    """What is installed: a version ("" without the distribution), and an archive or why it is not used."""
+    """The installed distribution: its version ("" without the distribution), and an archive or why it is not used."""
 
     version: str
     archive: KernelArchive | None

@@ -190,7 +190,7 @@ class NumpyBackend:
         return make_grouped_kernel(calls)
 
     def varying(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """What stands for an array in the arguments of `bind_kernel`."""
+        """Placeholder of an array in the arguments of `bind_kernel`: its shape and dtype."""
         from .bound_kernels import Varying
 
         return Varying(shape, dtype)

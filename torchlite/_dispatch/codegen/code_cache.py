@@ -72,7 +72,7 @@ def _path() -> str:
 
 @functools.cache
 def _stamp() -> bytes:
-    """What the text of functions depends on."""
+    """Key of the cache: all that the text of functions depends on."""
     lines = [f"{_PACKAGE} {sys.version} {sys.flags.optimize}"]
     for folder in _FOLDERS:
         with os.scandir(os.path.join(_PACKAGE, folder)) as entries:

@@ -54,7 +54,7 @@ class Described:
 
 @dataclasses.dataclass
 class Program:
-    """What is written: the statements and their tables, the inputs, and the expressions of the outputs."""
+    """Parts of the written module: the statements and their tables, the inputs, and the expressions of the outputs."""
 
     reader: GraphReader
     inputs: list[Described]
