@@ -1,7 +1,7 @@
 """Build hook of hatchling: compiles the kernels of each level, and names the wheel's platform.
 
 The programs come from torchlite's own source: that of the checkout around this folder, or a copy that the source
-distribution holds in `source`.
+distribution holds in `source`. A wheel of torchlite is built from it and unpacked, as its backends are entry points.
 """
 
 from __future__ import annotations
@@ -13,23 +13,37 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "torchlite_kernels"
-PACKAGES = "torchlite", "torchlite_backends"
+# What a wheel of torchlite is built from.
+SOURCE = "torchlite", "backends/torchlite_backends", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE"
 X86_64 = "x86-64-v3", "x86-64-v4"
 VARIABLE = "TORCHLITE_KERNELS_LEVELS"
 # g++ 12 splits vectors of 64 bytes into AVX2's through memory: softmax takes 18 times as long as with clang++ 14.
 COMPILERS = {"x86-64-v3": "clang++"}
 
 
-def find_source(root: Path) -> list[Path]:
-    """Return the folders that hold `torchlite` and `torchlite_backends`."""
-    copy, checkout = root / "source", root.parent
-    return [copy] if copy.is_dir() else [checkout, checkout / "backends"]
+def find_source(root: Path) -> Path:
+    """Return the folder that holds torchlite's pyproject.toml."""
+    copy = root / "source"
+    return copy if copy.is_dir() else root.parent
+
+
+def unpack_torchlite(root: Path) -> Path:
+    """Build a wheel of torchlite, unpack it, and return the folder to import it from."""
+    folder = root / "build" / "torchlite"
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
+    subprocess.run(command, check=True, cwd=find_source(root))
+    (wheel,) = (folder / "wheel").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "package")
+    return folder / "package"
 
 
 def list_levels() -> list[str]:
@@ -46,16 +60,14 @@ def compiler_of(level: str) -> dict[str, str]:
     return {"CXX": name} if name else {}
 
 
-def build_archive(root: Path, level: str) -> Path:
+def build_archive(root: Path, level: str, package: Path) -> Path:
     """Compile a level's kernels and return their archive. What is compiled already is not compiled again."""
     folder = root / "build"
-    folder.mkdir(exist_ok=True)
     path = folder / f"{level}.kernels"
-    searched = [*map(str, find_source(root)), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
         **compiler_of(level),
-        "PYTHONPATH": os.pathsep.join(filter(None, searched)),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(package), os.environ.get("PYTHONPATH", "")))),
         "TORCHLITE_CACHE_DIR": str(folder),
         "TORCHLITE_CPU_KERNELS": "cc",
     }
@@ -87,14 +99,13 @@ class KernelsHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
         if self.target_name == "sdist":
-            for folder in find_source(root):
-                for name in PACKAGES:
-                    if (folder / name).is_dir():
-                        build_data["force_include"][str(folder / name)] = f"source/{name}"
+            source = find_source(root)
+            build_data["force_include"].update({str(source / name): f"source/{name}" for name in SOURCE})
             return
-        archives = [build_archive(root, level) for level in list_levels()]
+        package = unpack_torchlite(root)
+        archives = [build_archive(root, level, package) for level in list_levels()]
         for archive in archives:
             build_data["force_include"][str(archive)] = f"{PACKAGE}/{archive.name}"
-        sys.path[:0] = map(str, find_source(root))
+        sys.path.insert(0, str(package))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag(archives)}"

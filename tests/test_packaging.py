@@ -2,12 +2,14 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -118,7 +120,7 @@ def test_the_sdist_of_kernels_holds_their_source(tmp_path):
     with tarfile.open(built) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = "hatch_build.py", "torchlite_kernels/__init__.py", "source/torchlite/__init__.py"
-    assert {*wanted, "source/torchlite_backends/cc/prebuild.py"} <= names
+    assert {*wanted, "source/backends/torchlite_backends/cc/prebuild.py"} <= names
     assert not [name for name in names if "__pycache__" in name or name.startswith("build/")]
 
 
@@ -136,3 +138,17 @@ def test_each_example_is_in_its_readme():
     files = {path.name for path in (ROOT / "examples").glob("*.py")}
     files |= {f"ecosystem/{path.name}" for path in (ROOT / "examples" / "ecosystem").glob("*.py")}
     assert named == files - {"ecosystem/messages.py", "ecosystem/show.py"}  # helpers of the others
+
+
+def test_the_build_of_kernels_finds_the_backends(tmp_path):
+    """Its environment has no torchlite installed: the source that the sdist holds must give the entry points."""
+    pytest.importorskip("hatchling", reason="hatchling is missing (the extra 'test')")
+    hook = runpy.run_path(str(ROOT / "kernels" / "hatch_build.py"))
+    for name in hook["SOURCE"]:
+        place = tmp_path / "source" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(ROOT / name)
+    package = hook["unpack_torchlite"](tmp_path)
+    found = {point.name for d in distributions(path=[str(package)]) for point in d.entry_points}
+    assert {"cpu", "opencl", "cuda"} <= found
+    assert (package / "torchlite_backends" / "cc" / "__init__.py").is_file()
