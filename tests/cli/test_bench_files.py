@@ -204,6 +204,23 @@ def test_files_of_the_user_beside_a_reference(bench, references, tmp_path):
     assert f"| {file} | " in text and "**Beside onnxruntime**" in text and text.endswith("<!-- end -->\nafter\n")
 
 
+def test_files_on_a_device(bench, references, tmp_path, device):
+    references()
+    section = "files" if device == "cpu" else f"files-{device}"
+    page = tmp_path / "page.md"
+    page.write_text(f"<!-- bench {section} -->\n<!-- end -->\n")
+    file = write_onnx(tmp_path / "net.onnx")
+    status, printed, errors = bench("--file", file, "--device", device, "--write-docs", page, *TINY)
+    assert status == 0, errors
+    _, loads = [line.split() for line in printed.splitlines() if line.startswith(f"{file} ")]
+    assert float(loads[-2]) < 1e-6 and f"| {file} | " in page.read_text()
+
+
+def test_an_engine_of_another_device_is_refused(bench):
+    status, _, errors = bench("--engine", "cc", "--device", "opencl")
+    assert status == 2 and "--engine chooses among kernels for cpu tensors" in errors
+
+
 def test_a_reference_that_fails_costs_its_figures_alone(bench, references, tmp_path):
     references()
     file = write_script(tmp_path / "net.jit")

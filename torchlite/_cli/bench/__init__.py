@@ -57,8 +57,7 @@ def add_parser(commands: Any) -> None:
     mode.add_argument("--parts", action="store_true", help="instead: what the nanoseconds of a small op are spent on")
     mode.add_argument("--everything", action="store_true", help="the comparison, and then these three")
     who = parser.add_argument_group("who takes part")
-    who.add_argument("--device", default="cpu", help="torchlite's device (default: %(default)s)")
-    _add_engine(who)
+    _add_device_and_engine(who)
     who.add_argument(
         "--against", type=_split_words, metavar="NAMES",
         help="torch, jax, tinygrad, torchlite (that of --reference-python), none; default: those that are installed",
@@ -93,14 +92,15 @@ def _add_files_parser(bench: Any) -> None:
         help="of --file: a dimension (batch=4), an input (x=1x3x224x224, ids=1x64:int64), values (ids:=1..9, sr:=8000)",
     )  # fmt: skip
     who = parser.add_argument_group("who takes part")
-    _add_engine(who)
+    _add_device_and_engine(who)
     _add_reference_python(who)
     _add_timing(parser)
     _add_write_docs(parser.add_argument_group("what is kept"))
-    parser.set_defaults(bench=parser, run=run_files, device="cpu", scale=1.0)
+    parser.set_defaults(bench=parser, run=run_files, scale=1.0)
 
 
-def _add_engine(group: Any) -> None:
+def _add_device_and_engine(group: Any) -> None:
+    group.add_argument("--device", default="cpu", help="torchlite's device (default: %(default)s)")
     group.add_argument("--engine", type=_parse_engines, default=[], metavar="NAMES", help="of cpu: " + _ENGINES)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import dataclasses
 import os
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from ..device_argument import check_device
 from .workloads.workload_names import OTHER_LIBRARIES
 
 WORKLOADS = pathlib.Path(__file__).with_name("workloads")
@@ -36,6 +38,13 @@ class Contestant:
     engine: str = ""
     device: str = "cpu"
     variables: tuple[tuple[str, str], ...] = ()
+
+
+def check_device_and_engine(options: argparse.Namespace) -> None:
+    """Exit with a message if torchlite cannot compute on the device, or an engine is named for another than the CPU."""
+    if options.engine and options.device != "cpu":
+        options.bench.error(f"--engine chooses among kernels for cpu tensors, not for those of {options.device}")
+    check_device(options.device, with_data=True)
 
 
 def torchlite_contestants(engines: Sequence[str], device: str) -> list[Contestant]:

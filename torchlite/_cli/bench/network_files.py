@@ -14,7 +14,7 @@ import numpy as np
 from ..command_line import CommandError, describe_os_error, one_line
 from ..models.model_loader import detect_file_format
 from . import markdown_sections
-from .contestants import Contestant, ContestantError, find_interpreter, torchlite_contestants
+from .contestants import Contestant, ContestantError, check_device_and_engine, find_interpreter, torchlite_contestants
 from .host_info import ForeignLoadMeter
 from .measurement_rounds import ProgressLine, Run, record_failure, run_conditions
 from .network_inputs import Sizes, make_inputs
@@ -40,8 +40,9 @@ def run(options: argparse.Namespace) -> int:
         if not page.is_file():
             options.bench.error(f"--write-docs {page}: there is no such file")
     Sizes(sizes)
+    check_device_and_engine(options)
     try:
-        mine = torchlite_contestants(options.engine, "cpu")
+        mine = torchlite_contestants(options.engine, options.device)
         others = _find_references(options.reference_python)
     except ContestantError as error:
         options.bench.error(str(error))
@@ -58,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     for line in report(done, measurement):
         print(line)
     for page in options.write_docs:
-        filled = markdown_sections.fill_page(page, {"files": write_section(done, measurement)}) if done.rows else []
+        section = "files" if options.device == "cpu" else f"files-{options.device.partition(':')[0]}"
+        filled = markdown_sections.fill_page(page, {section: write_section(done, measurement)}) if done.rows else []
         print(f"{page}: {', '.join(filled) or 'no section'} filled")
     if not done.rows:
         print("bench: nothing could be measured", file=sys.stderr)

@@ -6,9 +6,8 @@ import argparse
 import sys
 
 from ..command_line import check_output
-from ..device_argument import check_device
 from . import core_sharing, cpu_contention, markdown_sections, overhead_breakdown, report_tables, run_history, svg_chart
-from .contestants import ContestantError, find_rivals, torchlite_contestants
+from .contestants import ContestantError, check_device_and_engine, find_rivals, torchlite_contestants
 from .measurement_rounds import Run, measure_all
 from .workloads.workload_names import GROUPS, WORKLOADS, select_rows
 
@@ -21,12 +20,10 @@ def run(options: argparse.Namespace) -> int:
         rows = select_rows(options.only)
     except ValueError as error:
         options.bench.error(str(error))
-    if options.engine and options.device != "cpu":
-        options.bench.error(f"--engine chooses among kernels for cpu tensors, not for those of {options.device}")
+    check_device_and_engine(options)
     for page in options.write_docs:
         if not page.is_file():
             options.bench.error(f"--write-docs {page}: there is no such file")
-    check_device(options.device, with_data=True)
     if options.picture:
         check_output("--picture", str(options.picture), (".svg",))
     try:

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .context import Context
+
 # Calls before the timing; torchlite optimizes from the second on. The first and the last of them are compared.
 WARM_UPS = 6
 
 
-def load(T: Any, path: str, kind: str, inputs: list[tuple[str, Any]], threads: int) -> Callable[[], Any]:
-    """Return the call of a network with its inputs."""
+def load(T: Any, path: str, kind: str, inputs: list[tuple[str, Any]], device: str, threads: int) -> Callable[[], Any]:
+    """Return the call of a network with its inputs. ONNX Runtime computes on the CPU."""
     if T.__name__ == "onnxruntime":
         options = T.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
@@ -19,25 +21,31 @@ def load(T: Any, path: str, kind: str, inputs: list[tuple[str, Any]], threads: i
         return lambda: session.run(None, feed)
     T.set_grad_enabled(False)
     if kind == "onnx":
-        module = T.onnx.load(path)
+        module = T.onnx.load(path).to(device)
     elif kind == "pt2":
-        module = T.export.load(path).module()
+        module = T.export.load(path).module().to(device)
     else:
-        module = T.jit.load(path, map_location="cpu").eval()
-    arguments = [value.item() if kind != "onnx" and value.ndim == 0 else T.from_numpy(value) for _, value in inputs]
+        module = T.jit.load(path, map_location=device).eval()
+    arguments = [
+        value.item() if kind != "onnx" and value.ndim == 0 else T.from_numpy(value).to(device) for _, value in inputs
+    ]
     return lambda: module(*arguments)
 
 
-def measure_loading(T: Any, request: dict[str, Any], threads: int) -> tuple[Callable[[], Any], dict[str, float]]:
+def measure_loading(
+    context: Context, request: dict[str, Any], threads: int
+) -> tuple[Callable[[], Any], dict[str, float]]:
     """Load a network and warm it up. Return its call, and {"load", "first"} in seconds; write its outputs."""
     import numpy as np
 
     with np.load(request["inputs"]) as arrays:
         inputs = [(name, arrays[f"arr_{place}"]) for place, name in enumerate(request["names"])]
     start = time.perf_counter()
-    call = load(T, request["load"], request["kind"], inputs, threads)
+    call = load(context.T, request["load"], request["kind"], inputs, context.device, threads)
+    context.wait(call)
     loaded = time.perf_counter()
     first = last = call()
+    context.wait(first)
     called = time.perf_counter()
     for _ in range(WARM_UPS - 1):
         last = call()
@@ -54,7 +62,7 @@ def flatten(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [array for part in value for array in flatten(part)]
     if hasattr(value, "detach"):
-        value = value.detach()
+        value = value.detach().cpu()
         value = (value.double() if value.is_floating_point() else value).numpy()
     array = np.asarray(value)
     return [array] if array.dtype.kind in "biufc" else []

@@ -70,7 +70,7 @@ class Session:
 
     def load(self, request: dict) -> dict[str, float]:
         """Load the network of a file; `measure` times its call."""
-        self.call, figures = measure_loading(self.T, request, self.threads)
+        self.call, figures = measure_loading(self.context, request, self.threads)
         return figures
 
     def measure(self, seconds: float, least: int = 3) -> dict[str, float]:
