@@ -97,6 +97,25 @@ def test_compilers_have_names():
     assert same({"a": [torch.ones(1)]}, {"a": [torch.ones(1)]}) and not same(torch.ones(1), torch.zeros(1))
 
 
+def test_explain_of_what_is_compiled_already():
+    def f(x):
+        return torch.ones(int(x.exp().sum())) if x.add_(1).sum() > 0 else x
+
+    for compiled in (torch.compile(f), torch.compile(torch.compile(f))):
+        found = torch._dynamo.explain(compiled)(torch.ones(2))
+        assert found.graph_break_count == 1 and "written" in found.break_reasons[0].reason
+    module = torch.compile(torch.nn.ReLU())
+    assert torch._dynamo.explain(module)(torch.ones(2)).op_count == 1
+
+
+def test_a_warning_names_the_line_of_the_call():
+    g = torch.compile(lambda x: x.add_(1).sum() > 0 and x)
+    with pytest.warns(UserWarning, match="runs eagerly") as seen:
+        for _ in range(3):
+            g(torch.ones(2))
+    assert seen[0].filename == __file__
+
+
 def test_explain_counts_graphs_and_gives_break_reasons():
     found = torch._dynamo.explain(lambda x: (x * 2).relu())(torch.ones(2))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)

@@ -253,3 +253,25 @@ def test_a_profile_of_before_is_there_again():
         assert sys.getprofile() is profiler
     finally:
         profiler.disable()
+
+
+# Layers that Sequential fuses without gradients: the fused ops write nothing.
+FUSED_LAYERS = {
+    "conv, norm": (nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4)),
+    "conv, norm, relu": (nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU()),
+    "transposed conv, norm": (nn.ConvTranspose2d(1, 4, 3), nn.BatchNorm2d(4)),
+    "norm, relu6": (nn.BatchNorm2d(1), nn.ReLU6()),
+}
+
+
+@pytest.mark.parametrize("name", FUSED_LAYERS)
+def test_elements_are_read_behind_fused_layers(name, device):
+    model = nn.Sequential(*copy.deepcopy(FUSED_LAYERS[name])).to(device).eval()
+    read = CompiledFunction(lambda x: model(x).argmax().item(), "f")
+    branch = CompiledFunction(lambda x: model(x) if model(x).sum() > -1e9 else x, "f")
+    x = torch.randn(2, 1, 6, 6, device=device)
+    with torch.inference_mode():
+        for _ in range(5):
+            assert read(x) == model(x).argmax().item()
+            assert torch.allclose(branch(x), model(x), atol=1e-6)
+    assert min(read.replays, branch.replays) >= 2 and not read.reasons and not branch.reasons

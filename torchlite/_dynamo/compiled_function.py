@@ -10,6 +10,7 @@ import weakref
 from typing import Any
 
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE
+from torchlite._dispatch.fallback import level_of_the_program
 from torchlite._dispatch.hooks import saved_tensor_hooks
 from torchlite._dispatch.interceptors import stack
 from torchlite._dispatch.kernel_recorder import RECORDERS, UnrecordableError
@@ -386,7 +387,10 @@ class CompiledFunction:
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
             if self.warns:
-                warnings.warn(f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=5)
+                level = level_of_the_program()
+                warnings.warn(
+                    f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=level
+                )
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)

@@ -163,9 +163,20 @@ def compile(
     return _compile_function(make, model)
 
 
+def innermost_fn(function: Any) -> Any:
+    """Return the function or module that was compiled, or the argument itself if it is not compiled."""
+    while True:
+        inner = getattr(function, "_torchdynamo_orig_callable", None)
+        if isinstance(function, OptimizedModule):
+            inner = function._orig_mod
+        if inner is None:
+            return function
+        function = inner
+
+
 def _compile_function(make: Any, function: Any) -> Any:
     """Return a compiled version of a function."""
-    compiled = make(getattr(function, "_torchdynamo_orig_callable", function))
+    compiled = make(innermost_fn(function))
 
     @functools.wraps(function, updated=("__dict__",) if hasattr(function, "__dict__") else ())
     def call_compiled(*args: Any, **kwargs: Any) -> Any:

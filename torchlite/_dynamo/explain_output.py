@@ -55,9 +55,11 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
 
     def call_and_explain(*args: Any, **kwargs: Any) -> ExplainOutput:
         from .custom_backend import GraphCompiledFunction
+        from .eval_frame import innermost_fn
         from .flatten_args import callable_name
 
-        frame = GraphCompiledFunction(f, callable_name(f), lambda graph, inputs: graph.forward)
+        function = innermost_fn(f)
+        frame = GraphCompiledFunction(function, callable_name(function), lambda graph, inputs: graph.forward)
         frame.warns = False  # the output contains the reasons
         frame(*args, **kwargs)
         ops = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in frame.graphs]

@@ -135,6 +135,7 @@ op(
     "weight_decay, decoupled, maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
+    mutates="state",
     composite=_with_scaler(_make_composite(ADAM)),
     doc="One step of Adam or AdamW. " + _PLACE + _SCALER,
 )
@@ -143,6 +144,7 @@ op(
     "maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
+    mutates="state",
     composite=_with_scaler(_make_composite(SGD)),
     doc="One step of stochastic gradient descent. " + _PLACE + _SCALER,
 )
@@ -151,6 +153,7 @@ op(
     "weight_decay, maximize)",
     where="",
     tags=NONDIFF,
+    mutates="state",
     composite=_make_composite(RMSPROP),
     doc="One step of RMSprop. " + _PLACE,
 )
@@ -159,6 +162,7 @@ op(
     "found_inf=None)",
     where="",
     tags=NONDIFF,
+    mutates="state",
     composite=_with_scaler(_make_composite(ADAGRAD)),
     doc="One step of Adagrad. " + _PLACE + _SCALER,
 )

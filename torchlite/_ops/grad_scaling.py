@@ -76,6 +76,7 @@ op(
     "_unscale_homogeneous(grads, found_inf, inv_scale)",
     where="",
     tags=NONDIFF,
+    mutates="arguments",
     composite=_unscale_homogeneous,
     doc="The same for a list of raw arrays of one floating dtype.",
 )

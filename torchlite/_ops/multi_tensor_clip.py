@@ -116,6 +116,7 @@ op(
     "_scale_all(arrays, factor)",
     where="",
     tags=NONDIFF,
+    mutates="arguments",
     composite=_scale_all,
     doc="Multiply raw arrays in place by a 0-d one.",
 )
@@ -123,6 +124,7 @@ op(
     "_clamp_all(arrays, low, high)",
     where="",
     tags=NONDIFF,
+    mutates="arguments",
     composite=_clamp_all,
     doc="Clamp raw arrays to numbers, in place.",
 )
