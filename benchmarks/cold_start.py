@@ -156,7 +156,7 @@ class Measurement:
                 environment.pop("PYTHONDONTWRITEBYTECODE", None)
                 missing = [n for n in (library, *needs) if not has_module(python, n, environment)]
                 if missing:
-                    self._leave_out(f"{title} in {LIBRARIES[library][1]}: {python} has no {missing[0]}")
+                    self._leave_out(f"{title} in {LIBRARIES[library][1]}: its interpreter has no {missing[0]}")
                 else:
                     self._runs.append((python, case, library, path, environment))
                     self.versions.setdefault(library, version_of(python, library, environment))

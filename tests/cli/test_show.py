@@ -50,13 +50,15 @@ def test_composites_and_several_results(capsys):
     assert "that of the ops in which it is written" in said and "cpu          composite (_ops/linalg_solve.py:" in said
     assert "results      values, indices" in shown(capsys, "_max_dim")
     assert "for formulas: the function runs the composite" in shown(capsys, "clamp")
-    assert "see also     add_alpha, which torch.add is" in shown(capsys, "add")
+    assert "see also     add_alpha, which torch.add is" in shown(capsys, "prims.add")
+    assert "promotion    that of the ops in which it is written" in shown(capsys, "add")
 
 
 @pytest.mark.parametrize(
     ("name", "record", "in_place"),
     [
-        ("add", "add", False),
+        ("add", "add_alpha", False),
+        ("prims.add", "add", False),
         ("torch.add", "add_alpha", False),
         ("Tensor.add_", "add_alpha", True),
         ("nn.functional.linear", "linear", False),

@@ -46,6 +46,7 @@ _TAGS = {
     NONDIFF: "without derivative",
     KEEPS_DTYPE: "keeps the dtype",
 }
+_AS_ITS_PARTS = "that of the ops in which it is written"
 _PROMOTIONS = {
     None: "none: the kernel gets the dtypes as they are",
     DEFAULT: "to the common dtype",
@@ -134,14 +135,13 @@ def find(name: str) -> tuple[Op, bool]:
 
 
 def _find_record(name: str) -> Op | None:
-    """Return a record by its own name, or a public one: `linear`, `nn.functional.linear`,
-    `torch.nn.functional.linear`.
+    """Return a record by a public name, as `linear`, `nn.functional.linear` and `torch.nn.functional.linear`, or else by
+    its own, as `add_alpha` and `prims.add`.
     """
-    if name in REGISTRY:
-        return REGISTRY[name]
     space, _, last = name.removeprefix("torchlite.").removeprefix("torch.").rpartition(".")
     spaces = [space] if space else list(NAMESPACES)
-    return next((NAMESPACES[each][last] for each in spaces if last in NAMESPACES.get(each, {})), None)
+    found = next((NAMESPACES[each][last] for each in spaces if last in NAMESPACES.get(each, {})), None)
+    return found or REGISTRY.get(name.removeprefix("prims."))
 
 
 def _list_public_names(op: Op) -> list[str]:
@@ -164,7 +164,7 @@ def _describe_record(op: Op) -> dict[str, Any]:
     return {
         "declared": f"torchlite/{op.file.rpartition('/torchlite/')[2]}:{op.line}",
         "names": _list_public_names(op),
-        "promotion": f"{_PROMOTIONS[op.promote]}{part}",
+        "promotion": _AS_ITS_PARTS if op.promote is None and op.is_implicit else f"{_PROMOTIONS[op.promote]}{part}",
         "tags": [word for tag, word in _TAGS.items() if op.tags & tag],
         "derivative": _describe_derivative(op),
         "results": list(op.outputs or ()),
@@ -175,7 +175,7 @@ def _describe_record(op: Op) -> dict[str, Any]:
 def _describe_derivative(op: Op) -> str:
     if op.formulas:
         return f"formulas for {', '.join(name for formula in op.formulas for name in formula.targets)}"
-    return "that of the ops in which it is written" if op.is_implicit else "none"
+    return _AS_ITS_PARTS if op.is_implicit else "none"
 
 
 # -- generated source --------------------------------------------------------------------

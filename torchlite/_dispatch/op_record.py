@@ -196,7 +196,7 @@ class OpFacts:
     repeatable: bool = False
     # For a joint formula: values needed only for these inputs' gradients.
     saved_for: Mapping[str, tuple[str, ...]] = {}
-    # What the kernel writes if no underscore ends its name: its "arguments", or "state" as well, which outlives the call.
+    # What the kernel writes if no underscore ends its name: its "arguments", or "state" that outlives the call.
     mutates: str = ""
     saves_arrays: bool = False  # a non-tensor argument of the schema contains arrays, which a node frees
     # The arguments whose numbers must be ones that the dtype holds in which the op computes, and whether one that is

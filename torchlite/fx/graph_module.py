@@ -176,14 +176,14 @@ def _print_readable(module: Any, name: str, print_output: bool = True, **style: 
 
 
 def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a GraphModule; an error in generated code is printed with its line."""
+    """Call a GraphModule; an error in generated code is printed with its line, unless the class forbids it."""
     cls = type(self)
     try:
         if cls._own_call is not None:
             return cls._own_call(self, *args, **kwargs)
         return super(cls, self).__call__(*args, **kwargs)
     except Exception as error:
-        told = format_generated_error(error)
+        told = format_generated_error(error) if cls._shows_generated_line else None
         if told is not None:
             print(told, file=sys.stderr)
         raise
@@ -222,6 +222,7 @@ class GraphModule(Module):
         _graph: Graph
     else:
         _own_call = None
+    _shows_generated_line = True  # an error in generated code is printed with its line
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         # Each module has its own forward, so each has its own class, a subclass of the user's.

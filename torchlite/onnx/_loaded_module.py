@@ -142,6 +142,8 @@ class LoadedModule(GraphModule):
     `file_elements` is the file's part, None for a control flow body, which counts with its caller.
     """
 
+    # A server catches the errors of wrong inputs: they do not write to stderr.
+    _shows_generated_line = False
     max_elements: int | None = None
     file_elements: int | None = None
 

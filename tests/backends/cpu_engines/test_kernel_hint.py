@@ -22,7 +22,7 @@ def test_the_first_slow_op_says_once_what_would_be_faster(tmp_path):
     )
     (line,) = [line for line in said.splitlines() if "Warning" in line]
     assert line.startswith("<string>:5: SlowKernelWarning: gelu of a large tensor runs on NumPy's kernels")
-    assert "pip install 'torchlite-nd[kernels]'" in line and "build-kernels" in line
+    assert "torchlite-nd-kernels" in line and "python -m torchlite build-kernels" in line
 
 
 def test_a_large_convolution_is_slow_without_onednn(tmp_path):

@@ -10,7 +10,7 @@ VARIABLE = "TORCHLITE_CPU_LEVEL"
 NATIVE = "native"  # all instructions of this processor
 V3, V4 = "x86-64-v3", "x86-64-v4"  # AVX2 and FMA; AVX-512
 BASELINE = "baseline"  # what the compiler builds for the architecture without a flag
-HOW_TO_GET_KERNELS = "pip install 'torchlite-nd[kernels]', or with a C++ compiler python -m torchlite build-kernels"
+HOW_TO_GET_KERNELS = "python -m torchlite build-kernels (needs a C++ compiler), or install torchlite-nd-kernels"
 
 
 def is_x86_64() -> bool:
