@@ -176,6 +176,38 @@ def second_order() -> Tensor:
     return x.grad
 
 
+class Squared:
+    """A data set of no base class."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return torch.tensor([float(index * index)]), index
+
+
+@torch.compile
+def doubled(x: Tensor) -> Tensor:
+    return 2 * x
+
+
+@torch.compile(dynamic=False)
+def halved(x: Tensor, by: float = 2.0) -> Tensor:
+    return x / by
+
+
+def compiled() -> float:
+    assert_type(doubled(torch.ones(2)), Tensor)
+    model = torch.compile(nn.Linear(2, 1))
+    assert_type(model, nn.Linear)
+    total = 0.0
+    loader = DataLoader(Squared(), batch_size=2)
+    assert_type(loader, DataLoader[tuple[Tensor, int]])
+    for values, _ in loader:
+        total += halved(values, by=4.0).sum().item()
+    return total
+
+
 def accelerators() -> list[str]:
     found = ["cpu"]
     torch.backends.cudnn.benchmark = False
@@ -196,4 +228,5 @@ if __name__ == "__main__":
     hooks()
     assert not infer(torch.ones(2, requires_grad=True)).requires_grad
     assert second_order().tolist() == [6.0, 12.0]
+    assert compiled() == 3.5
     assert "cpu" in accelerators()

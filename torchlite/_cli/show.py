@@ -135,8 +135,8 @@ def find(name: str) -> tuple[Op, bool]:
 
 
 def _find_record(name: str) -> Op | None:
-    """Return a record by a public name, as `linear`, `nn.functional.linear` and `torch.nn.functional.linear`, or else by
-    its own, as `add_alpha` and `prims.add`.
+    """Return a record by a public name (`linear`, `torch.nn.functional.linear`), or else by its own (`add_alpha`,
+    `prims.add`).
     """
     space, _, last = name.removeprefix("torchlite.").removeprefix("torch.").rpartition(".")
     spaces = [space] if space else list(NAMESPACES)

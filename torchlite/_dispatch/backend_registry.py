@@ -45,9 +45,8 @@ def _load_backend(name: str) -> AnyBackend:
     point = installed_backends().get(name)
     if point is None:
         if name in PYTORCH_ONLY_TYPES:
-            raise RuntimeError(
-                f"PyTorch is not linked with support for {name} devices: torchlite's are {', '.join(installed_backends())}"
-            )
+            ours = ", ".join(installed_backends())
+            raise RuntimeError(f"PyTorch is not linked with support for {name} devices: torchlite's are {ours}")
         extra = PIP_EXTRAS.get(name)
         hint = (
             f"pip install 'torchlite-nd[{extra}]'"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from torchlite.nn.modules.module import Module
 
@@ -11,6 +12,23 @@ from .backends import make_compiled_function
 from .compile_options import check_options
 
 __all__ = ["OptimizedModule", "compile", "is_dynamo_supported"]
+
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+
+    class _Options(TypedDict, total=False):
+        fullgraph: bool
+        dynamic: bool | None
+        backend: Any
+        mode: str | None
+        options: dict[str, Any] | None
+        name: str | None
+        disable: bool
+        recompile_limit: int | None
+        isolate_recompiles: bool
+        shapes_spec: Any
 
 
 def is_dynamo_supported() -> bool:
@@ -88,6 +106,10 @@ class OptimizedModule(Module):
         return self
 
 
+@overload
+def compile(model: C, **options: Unpack[_Options]) -> C: ...
+@overload
+def compile(model: None = None, **options: Unpack[_Options]) -> Callable[[C], C]: ...
 def compile(
     model: Any = None,
     *,

@@ -740,19 +740,6 @@ def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alp
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Resize a COO tensor to the size and the sparse and dense dimensions of another."""
 
-def compile(
-    model: Any = None,
-    *,
-    fullgraph: _b.bool = False,
-    dynamic: _b.bool | None = None,
-    backend: Any = "inductor",
-    mode: _b.str | None = None,
-    options: Any = None,
-    name: _b.str | None = None,
-    disable: _b.bool = False,
-) -> Any:
-    """Compiles a function or module."""
-
 def _assert_async(input: Tensor, assert_msg: _b.str | None = None) -> None: ...
 
 # Sizes and numbers as symbols: none are.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._serialization.atomic_files import check_regular, open_regular
 from . import _import
@@ -15,6 +15,9 @@ from ._import.op_registry import Op
 from ._protobuf import Message, parse_message
 from ._tensor_data import TensorData
 from .errors import OnnxFileError
+
+if TYPE_CHECKING:
+    from ..fx import GraphModule
 
 
 def read_model(f: Any) -> tuple[Message, int, str | None]:
@@ -45,7 +48,7 @@ def _folder_of(stream: Any) -> str | None:
 def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
-) -> Any:  # fmt: skip
+) -> GraphModule:  # fmt: skip
     """Loads an ONNX model as a `torch.fx.GraphModule` with its weights as parameters.
 
     Floating-point tensors with at least one dimension become trainable parameters under their names in the file. Batch

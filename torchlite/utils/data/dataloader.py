@@ -11,7 +11,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 import torchlite as torch
 from torchlite import accelerator
@@ -31,6 +31,8 @@ from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
+Item = TypeVar("Item", covariant=True)
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -41,6 +43,12 @@ if TYPE_CHECKING:
 
         @property
         def _fields(self) -> tuple[str, ...]: ...
+
+    class _SizedItems(Protocol[Item]):
+        """A data set of another class."""
+
+        def __getitem__(self, index: Any, /) -> Item: ...
+        def __len__(self) -> int: ...
 
     class _Options(TypedDict, total=False):
         pin_memory: bool
@@ -62,7 +70,6 @@ if TYPE_CHECKING:
         collate_fn: None
 
 
-Item = TypeVar("Item", covariant=True)
 _collate_fn_t = Callable[[list[Any]], Any]  # packages annotate with these two
 _worker_init_fn_t = Callable[[int], None]
 _FIXED_ATTRIBUTES = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -368,7 +375,7 @@ class DataLoader(Generic[Item]):
     @overload
     def __init__(
         self: DataLoader[Any],
-        dataset: Dataset[Any],
+        dataset: Dataset[Any] | _SizedItems[Any],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable | None = None,
@@ -380,12 +387,15 @@ class DataLoader(Generic[Item]):
     ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[Any], dataset: Dataset[Any], batch_size: None, **options: Unpack[_AllOptions]
+        self: DataLoader[Any],
+        dataset: Dataset[Any] | _SizedItems[Any],
+        batch_size: None,
+        **options: Unpack[_AllOptions],
     ) -> None: ...
     @overload
     def __init__(
         self,
-        dataset: Dataset[Item],
+        dataset: Dataset[Item] | _SizedItems[Item],
         batch_size: int = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable | None = None,
@@ -406,7 +416,7 @@ class DataLoader(Generic[Item]):
     ) -> None: ...
     def __init__(
         self,
-        dataset: Dataset[Item],
+        dataset: Dataset[Item] | _SizedItems[Item],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable | None = None,
@@ -426,12 +436,8 @@ class DataLoader(Generic[Item]):
         in_order: bool = True,
     ) -> None:
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        self.dataset, self.num_workers, self.timeout, self.worker_init_fn = (
-            dataset,
-            num_workers,
-            timeout,
-            worker_init_fn,
-        )
+        self.dataset = cast("Dataset[Item]", dataset)
+        self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device, self.generator, self.in_order = (
             pin_memory,
