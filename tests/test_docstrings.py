@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import torchlite as torch
 from torchlite._dispatch.op_docstrings import documented_arguments, sections, with_common_arguments
 from torchlite._dispatch.op_functions import signature_of
 from torchlite._dispatch.op_record import REGISTRY
@@ -81,3 +82,13 @@ class TestWhatIsMissingIsFound:
 
     def test_nothing(self):
         assert missing_parts("Adds.\n\nArgs:\n    x: A.\n\nExample:\n    >>> 1\n    1", ["x"], True) == []
+
+
+def test_signatures_of_in_place_methods_name_the_arguments():
+    """The function takes `*args`: `help()` and editors show what the record says."""
+    for name, method in vars(torch.Tensor).items():
+        method = getattr(torch.Tensor, name)
+        if name.endswith("_") and not name.endswith("__") and hasattr(method, "op"):
+            first = method.__doc__.partition("\n")[0]
+            assert first == f"{name}{inspect.signature(method)}".replace(": torchlite.Tensor", ""), name
+    assert str(inspect.signature(torch.Tensor.add_)) == "(self, other, *, alpha=1)"

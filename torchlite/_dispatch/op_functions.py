@@ -187,17 +187,20 @@ def _make_docstring(op: Op) -> str:
     return f"{_public_name(op)}{signature}\n\n{text}\n\nDeclared at torchlite/{place}."
 
 
-def _in_place_docstring(op: Op) -> str:
+def _in_place_signature(op: Op) -> inspect.Signature:
+    of_self, *others = (p for p in signature_of(op).parameters.values() if p.name != "out")
+    return inspect.Signature([of_self.replace(name="self"), *others])
+
+
+def _in_place_docstring(op: Op, signature: inspect.Signature) -> str:
     from .op_docstrings import sections, with_common_arguments
 
     name = _public_name(op)
-    of_self, *others = (p for p in signature_of(op).parameters.values() if p.name != "out")
-    signature = inspect.Signature([of_self.replace(name="self"), *others])
     own = sections(inspect.cleandoc(op.doc))
     summary = own[""].partition("\n\n")[0].strip()
     text = f"In-place version of `{name}`: writes the result into the tensor and returns it.\n\n`{name}`: {summary}"
     text += "".join(f"\n\n{title}:\n{own[title].strip(chr(10))}" for title in ("Args", "Example") if title in own)
-    return f"{name}_{signature}\n\n{with_common_arguments(text, [p.name for p in others])}"
+    return f"{name}_{signature}\n\n{with_common_arguments(text, list(signature.parameters)[1:])}"
 
 
 # -- operators and in-place methods ---------------------------------------------------
@@ -242,7 +245,8 @@ def in_place_method(op: Op):
 
     method.__name__ = method.__qualname__ = _public_name(op) + "_"
     method.__module__ = _package_name()
-    method.__doc__ = _in_place_docstring(op)
+    method.__signature__ = signature = _in_place_signature(op)  # type: ignore[attr-defined]
+    method.__doc__ = _in_place_docstring(op, signature)
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
