@@ -18,6 +18,7 @@ from ._dispatch.error_translation import filter_traceback
 from ._serialization import checkpoint_writer, save_load_options, weights_only_unpickler
 from ._serialization.atomic_files import replace_file
 from ._serialization.checkpoint_reader import UNSAFE, LoadRequest, SourceChangeWarning, load_archive, load_legacy
+from ._serialization.file_formats import names_other_loaders
 from ._serialization.file_openers import _check_seekable as _check_seekable
 from ._serialization.file_openers import _is_path, _is_zipfile, _open_file_like, _open_zipfile_writer
 from ._serialization.file_openers import _is_torchscript_zip as _is_torchscript_zip
@@ -622,6 +623,7 @@ def _resolve_weights_only(weights_only: bool | None, pickle_module: Any) -> bool
     return pickle_module is None if weights_only is None else bool(weights_only)
 
 
+@names_other_loaders("checkpoint", "torchscript")
 def load(
     f,
     map_location=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._serialization.file_formats import names_other_loaders
 from torchlite._settings.module_dir import make_module_dir
 
 from ._errors import UserError
@@ -136,6 +137,7 @@ def _check_opset_version(versions: dict[str, int]) -> None:
         raise NotImplementedError(f"torch.export: torchlite reads and writes opset {OPSET_VERSION} of aten alone")
 
 
+@names_other_loaders("pt2")
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
     """Loads a program from a `.pt2` file, written by PyTorch's or torchlite's `torch.export.save`.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._serialization.atomic_files import check_regular, open_regular
 from .._serialization.checkpoint_reader import ArchiveStorages, LoadRequest, check_sparse
+from .._serialization.file_formats import names_other_loaders
 from .._types.devices import device as device_type
 from ._compilation_unit import ScriptProgram
 from ._program_archive import ProgramReader
@@ -22,6 +23,7 @@ _ERRORS = (pickle.UnpicklingError, EOFError, RuntimeError)
 _RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 
 
+@names_other_loaders("torchscript")
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
 

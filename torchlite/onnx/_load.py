@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._serialization.atomic_files import check_regular, open_regular
+from .._serialization.file_formats import names_other_loaders
 from . import _import
 from ._element_types import NAMES, NARROW
 from ._graph_to_fx import SPECIAL, GraphBuilder, ModelBuilder, input_node, missing_op_error, opset_versions
@@ -45,6 +46,7 @@ def _folder_of(stream: Any) -> str | None:
     return None
 
 
+@names_other_loaders("onnx")
 def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,

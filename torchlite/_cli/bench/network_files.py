@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._serialization.file_formats import detect_file_format
 from ..command_line import CommandError, describe_os_error, one_line
-from ..models.model_loader import detect_file_format
 from . import markdown_sections
 from .contestants import Contestant, ContestantError, check_device_and_engine, find_interpreter, torchlite_contestants
 from .host_info import ForeignLoadMeter

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pickle
-import zipfile
 from typing import Any
 
 import torchlite as torch
-
-KINDS = {
-    "pt2": "an exported program (torch.export)",
-    "torchscript": "TorchScript (torch.jit)",
-    "onnx": "ONNX",
-    "checkpoint": "values of torch.save",
-}
+from torchlite._serialization.file_formats import detect_file_format
 
 
 @dataclasses.dataclass
@@ -45,30 +37,6 @@ class Model:
     graph: Any = None
     example: tuple | None = None
     program: Any = None
-
-
-def detect_file_format(path: str) -> str:
-    """Return the format of a file, by its content. ValueError for an unknown one."""
-    with open(path, "rb") as file:
-        head = file.read(4)
-    if head == b"PK\x03\x04":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [name.partition("/")[2] for name in archive.namelist()]
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"{path}: a zip archive that is damaged or was cut short: {error}") from None
-        if "archive_format" in names or "serialized_exported_program.json" in names:
-            return "pt2"
-        if "constants.pkl" in names:
-            return "torchscript"
-        if "data.pkl" in names:
-            return "checkpoint"
-        raise ValueError(f"{path}: a zip archive, but none that PyTorch writes")
-    if os.path.splitext(path)[1] == ".onnx":
-        return "onnx"
-    if head[:1] == b"\x80":
-        return "checkpoint"
-    raise ValueError(f"{path}: neither an archive of PyTorch's nor, by its name, an ONNX model")
 
 
 def read(path: str, device: str = "cpu") -> Model:

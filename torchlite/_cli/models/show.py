@@ -11,10 +11,11 @@ from typing import Any
 import torchlite as torch
 
 from ..._dispatch.interceptors import Interceptor
+from ..._serialization.file_formats import KINDS, detect_file_format
 from ..command_line import CommandError, UsageError, check_output, print_json, program_name
 from ..device_argument import check_device
 from . import graph_boxes, model_inputs
-from .model_loader import KINDS, Model, Value, detect_file_format, read
+from .model_loader import Model, Value, read
 from .run import flatten_result
 
 OPS_A_LINE = 6
