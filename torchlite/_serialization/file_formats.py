@@ -8,6 +8,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .atomic_files import open_regular
+
 KINDS = {
     "pt2": "an exported program (torch.export)",
     "torchscript": "TorchScript (torch.jit)",
@@ -20,28 +22,31 @@ _Load = TypeVar("_Load", bound=Callable[..., Any])
 
 def detect_file_format(path: str) -> str:
     """Return the format of a file, by its content. ValueError for an unknown one."""
-    import zipfile
-
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         head = file.read(4)
-    if head == b"PK\x03\x04":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [name.partition("/")[2] for name in archive.namelist()]
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"{path}: a zip archive that is damaged or was cut short: {error}") from None
-        if "archive_format" in names or "serialized_exported_program.json" in names:
-            return "pt2"
-        if "constants.pkl" in names:
-            return "torchscript"
-        if "data.pkl" in names:
-            return "checkpoint"
-        raise ValueError(f"{path}: a zip archive, but none that PyTorch writes")
+        if head == b"PK\x03\x04":
+            return _archive_format(path, file)
     if os.path.splitext(path)[1] == ".onnx":
         return "onnx"
     if head[:1] == b"\x80":
         return "checkpoint"
     raise ValueError(f"{path}: neither an archive of PyTorch's nor, by its name, an ONNX model")
+
+
+def _archive_format(path: str, file: Any) -> str:
+    import zipfile
+
+    try:
+        names = [name.partition("/")[2] for name in zipfile.ZipFile(file).namelist()]
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path}: a zip archive that is damaged or was cut short: {error}") from None
+    if "archive_format" in names or "serialized_exported_program.json" in names:
+        return "pt2"
+    if "constants.pkl" in names:
+        return "torchscript"
+    if "data.pkl" in names:
+        return "checkpoint"
+    raise ValueError(f"{path}: a zip archive, but none that PyTorch writes")
 
 
 def names_other_loaders(*own: str) -> Callable[[_Load], _Load]:
@@ -71,7 +76,7 @@ def _format_or_none(path: Any) -> str | None:
     """Return the format of a file; None for an open file, and for a format that is not known."""
     try:
         return detect_file_format(os.fspath(path))
-    except (OSError, TypeError, ValueError):
+    except (OSError, RuntimeError, TypeError, ValueError):
         return None
 
 
