@@ -19,7 +19,7 @@ COMMON_ARGUMENTS = {
     "pin_memory": "Whether a result on the CPU is in page-locked memory.",
     "memory_format": "The memory format of the result. Default: `torch.preserve_format`, the input's.",
     "generator": "The source of the random numbers. Default: the device's default generator.",
-    "out": "The tensor that receives the result; it is returned. A tuple where the op has several results.",
+    "out": "The tensor that receives the result; it is returned. An op with several results takes a tuple of tensors.",
     "reduction": '`"none"` (a loss an element), `"mean"` or `"sum"` of these.',
     "size_average": "Deprecated: use `reduction`.",
     "reduce": "Deprecated: use `reduction`.",

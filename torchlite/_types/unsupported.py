@@ -6,17 +6,17 @@ from typing import Any
 
 # The reasons, by the beginning of the name after "torch."; the first match counts.
 _REASONS = {
-    "quantize_": "quantised tensors stay out",
-    "dequantize": "quantised tensors stay out",
-    "qscheme": "quantised tensors stay out",
-    "q_": "quantised tensors stay out",
-    "int_repr": "quantised tensors stay out",
+    "quantize_": "quantised tensors are not supported",
+    "dequantize": "quantised tensors are not supported",
+    "qscheme": "quantised tensors are not supported",
+    "q_": "quantised tensors are not supported",
+    "int_repr": "quantised tensors are not supported",
     "to_mkldnn": "no tensor has the layout of MKL-DNN",
-    "to_padded_tensor": "nested tensors stay out",
-    "index": "first-class dimensions (functorch.dim) stay out",
+    "to_padded_tensor": "nested tensors are not supported",
+    "index": "first-class dimensions (functorch.dim) are not supported",
     "compiler": "compiled programs are not stored",
-    "masked": "masked tensors stay out (torch.masked has the reductions)",
-    "nn.functional.scaled": "products of scaled eight-bit numbers stay out",
+    "masked": "masked tensors are not supported (torch.masked has the reductions)",
+    "nn.functional.scaled": "products of scaled eight-bit numbers are not supported",
     "distributed.pipelining": "a forward beside a backward in one rank needs two streams of a GPU",
     "distributed.launcher": "torchlite-run starts processes",
     "distributed.tensor": "context parallelism is not implemented",
@@ -50,6 +50,6 @@ def unsupported_function(name: str) -> UnsupportedFunction:
     >>> unsupported_function("torch.quantize_per_tensor")()
     Traceback (most recent call last):
         ...
-    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors stay out
+    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors are not supported
     """
     return UnsupportedFunction(name)

@@ -158,8 +158,8 @@ class inference_mode(_ModeSetter):
     Such a tensor has no version counter to keep, and cannot be saved for backward later.
 
     Args:
-        mode: Whether to turn inference mode on; ``False`` turns it off in a block inside it. A function is decorated.
-            Default: ``True``.
+        mode: Whether to turn inference mode on; ``False`` turns it off in a block inside it. Or a function to
+            decorate. Default: ``True``.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)
