@@ -16,6 +16,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.lazy_scalars import is_returned
 from torchlite._dynamo.sys_setprofile import ProfileHook
 
 F = nn.functional
@@ -275,3 +276,65 @@ def test_elements_are_read_behind_fused_layers(name, device):
             assert read(x) == model(x).argmax().item()
             assert torch.allclose(branch(x), model(x), atol=1e-6)
     assert min(read.replays, branch.replays) >= 2 and not read.reasons and not branch.reasons
+
+
+RETURNED_LISTS = {
+    "alone": lambda x: (x * 2).tolist(),
+    "in a tuple": lambda x: ((x * 2).tolist(), x.argmax(-1).tolist(), x.sum().item()),
+    "in a dictionary": lambda x: {"scores": [x.exp().tolist(), len(x)], "best": x.argmax().tolist(), "n": x.shape[0]},
+    "of bools and integers": lambda x: ((x > 0).tolist(), (x * 3).long().tolist()),
+    "of bfloat16": lambda x: x.bfloat16().tolist(),
+    "before a write": lambda x: ((y := x * 2).tolist(), y.mul_(3)),
+    "twice the same": lambda x: (x.relu().tolist(), x.relu().tolist()),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED_LISTS)
+def test_a_returned_list_is_read_by_each_replay(name, device):
+    f = RETURNED_LISTS[name]
+    compiled = CompiledFunction(f, "f")
+    for _ in range(8):
+        x = torch.randn(3, 4, device=device)
+        found, want = compiled(x), f(x)
+        assert str(found) == str(want) and type(found) is type(want)
+    assert compiled.replays >= 5 and not compiled.reasons
+    found = compiled(x)
+    assert json.dumps(found if name != "before a write" else found[0])  # plain lists and numbers
+
+
+def test_a_list_that_is_used_is_part_of_the_guards():
+    compiled = CompiledFunction(lambda x: len(x.sign().tolist()[0]) * x, "f")
+    for _ in range(6):
+        assert torch.equal(compiled(torch.ones(2, 3)), torch.full((2, 3), 3.0))
+    assert compiled.replays >= 3
+    other = CompiledFunction(lambda x: x.tolist()[0] + 1, "f")
+    for number in (1.0, 1.0, 1.0, 5.0, 1.0):
+        assert other(torch.tensor([number])) == number + 1
+
+
+def _ask(answers):
+    answers.append(is_returned(sys._getframe(1)))
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "returned"),
+    [
+        (lambda a: _ask(a), True),
+        (lambda a: (1, _ask(a), _ask(a)), True),
+        (lambda a: {"x": _ask(a), "y": [len("yy"), max(1, 2, key=abs)], "z": _ask(a)}, True),
+        (lambda a: (max(a, default=0), _ask(a), -len("a"), a.__class__.__name__, "a" < "b", a[:0]), True),
+        (lambda a: _ask(a) + 1, False),
+        (lambda a: [_ask(a), 1 if a else 2], False),
+        (lambda a: abs(_ask(a)), False),
+        (lambda a: f"{_ask(a)}", False),
+        (lambda a: [_ask(a)][0], False),
+        (lambda a: {_ask(a)}, False),
+        (lambda a: _ask(a) and 2, False),
+        (lambda a: [*(_ask(a), 2)], False),
+    ],
+)
+def test_values_that_are_returned_and_not_used(function, returned):
+    answers = []
+    function(answers)
+    assert answers and set(answers) == {returned}

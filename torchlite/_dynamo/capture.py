@@ -27,7 +27,7 @@ from .captured_backward import GraphBoundary
 from .exc import Unsupported
 from .flatten_args import flatten_result
 from .guards import SIMPLE_TYPES, ReachableState, is_known_module
-from .lazy_scalars import LazyItemArray, LazyScalar, is_returned, to_number
+from .lazy_scalars import LazyItemArray, LazyScalar, ReturnedList, ReturnedListArray, is_returned, to_number
 from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
 from .side_effect_monitor import SideEffectMonitor, user_location
 from .step_purity import is_pure, only_mutates_args
@@ -191,11 +191,14 @@ class Capture(KernelRecorder):
         return not only_mutates_args(step) or any(self.names.memory.get(n) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
-        if caller is _ITEM_CODE:
+        if caller is _ITEM_CODE or caller is _TOLIST_CODE:
             frame = sys._getframe(4)
             own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
             returned = own and is_returned(frame)
-            if returned or not self.state.asks_for_classes:
+            if returned and caller is _TOLIST_CODE:
+                self.slot(raw)
+                return ReturnedListArray(found, lambda made: self._make_lazy_scalar(made, raw, found))
+            if caller is _ITEM_CODE and (returned or not self.state.asks_for_classes):
                 # Copy, so the value returned at the end is that of the time of reading.
                 self.slot(raw)
                 return LazyItemArray(found, lambda number: self._make_lazy_scalar(number, raw, found), returned)
@@ -394,7 +397,8 @@ class Capture(KernelRecorder):
 
     def _encode_result(self, tensor: Any, leaves: list) -> ResultSpec:
         if isinstance(tensor, LazyScalar):
-            return ResultSpec(next(n for one, n in self.elements if one is tensor), kind="item")
+            kind = "tolist" if isinstance(tensor, ReturnedList) else "item"
+            return ResultSpec(next(n for one, n in self.elements if one is tensor), kind=kind)
         for i, one in enumerate(self.outside):
             if one is tensor:
                 return ResultSpec(outside=i)
@@ -495,4 +499,4 @@ def is_plain(tensor: Any) -> bool:
     return (tensor.__class__ is Tensor or tensor.__class__ is Parameter) and not tensor._tl_signs
 
 
-_ITEM_CODE = Tensor.item.__code__
+_ITEM_CODE, _TOLIST_CODE = Tensor.item.__code__, Tensor.tolist.__code__

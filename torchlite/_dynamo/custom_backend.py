@@ -14,6 +14,7 @@ from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 from .compiled_function import CompiledFunction
 from .exc import BackendCompilerFailed
 from .flatten_args import flatten_result, replace_tensors
+from .program_ir import HOST_VALUES
 
 
 class _EveryObject(dict):
@@ -119,6 +120,8 @@ def _why_not_fx_graph(captured: Any) -> str:
     """Return why a captured call is not expressible as a graph of ops, an empty string if it is."""
     if captured.grads or any(i < 0 for i in captured.bumps):
         return "it writes to gradients, which graphs for compilers of a program's own do not"
-    if any(step.kind != "kernel" for step in captured.program.steps) or any(r.kind == "item" for r in captured.results):
+    if any(step.kind != "kernel" for step in captured.program.steps) or any(
+        r.kind in HOST_VALUES for r in captured.results
+    ):
         return "it reads elements, or an optimizer steps, which graphs for compilers of a program's own do not"
     return ""

@@ -112,7 +112,8 @@ class _ResultFlattener:
         """Return a function that rebuilds the value from tensors, and its key."""
         cls = value.__class__
         if isinstance(value, LazyScalar) and value.is_seen:
-            value, cls = to_number(value), cls.__mro__[2]
+            value = to_number(value)
+            cls = value.__class__
         if isinstance(value, (Tensor, LazyScalar)):
             index = next((i for i, t in enumerate(self.tensors) if t is value), len(self.tensors))
             if index == len(self.tensors):

@@ -1,6 +1,7 @@
 """Lazy scalars: `item()` during capture returns a number that records a read only when it is used.
 
-A number returned without use (`return loss.item()`) adds no guard; each replay reads it anew.
+A number returned without use (`return loss.item()`) adds no guard; each replay reads it anew. So does a list of
+`tolist()` that is returned.
 """
 
 from __future__ import annotations
@@ -87,16 +88,58 @@ class LazyItemArray:
         return number
 
 
+class ReturnedList(LazyScalar):
+    """Result of a `tolist()` that its function returns: nothing else sees it."""
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = elements
+
+    def look(self) -> None:
+        """Do nothing: other code that runs meanwhile cannot use the list."""
+
+
+class ReturnedListArray:
+    """Stand-in for an array whose `tolist()` is called and returned."""
+
+    def __init__(self, found: Any, keep: Callable[[Any], Any]) -> None:
+        self.found, self.keep = found, keep
+
+    def tolist(self) -> Any:
+        """Return the stand-in of the list."""
+        made = ReturnedList(self.found.tolist())
+        self.keep(made)
+        return made
+
+
+# Instructions that push one value for those that they pop. The other ones that may stand between a value and its return
+# are named LOAD_ and push, or do nothing to the stack.
+_ONE_RESULT = ("CALL", "BINARY_", "UNARY_", "COMPARE_OP", "BUILD_", "LOAD_ATTR", "LOAD_METHOD", "IS_OP", "CONTAINS_OP")
+_NO_EFFECT = ("CACHE", "NOP", "PUSH_NULL", "PRECALL", "KW_NAMES", "LOAD_")
+_CONTAINERS = ("BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_CONST_KEY_MAP")
+
+
 @functools.lru_cache(256)
 def _last_instructions(code: Any, place: int) -> bool:
-    later = [i for i in dis.get_instructions(code) if i.offset > place]
-    for i in later:
+    """True if the value that the call at `place` pushes stays on the stack, or in a container there, until it is
+    returned.
+    """
+    instructions = list(dis.get_instructions(code))
+    at = max(n for n, i in enumerate(instructions) if i.offset <= place)  # caches follow an instruction
+    if instructions[at].opname == "PRECALL":  # CALL belongs to it (Python 3.11)
+        at += 1
+    depth = 1  # of the stack above what was there before the value
+    for i in instructions[at + 1 :]:
         if i.opname == "RETURN_VALUE":
-            return True
-        if i.opname in ("CALL", "PRECALL", "CALL_METHOD") and i.argval == 0:
-            continue
-        if not i.opname.startswith(("LOAD_", "BUILD_", "CACHE", "NOP", "PUSH_NULL")):
+            return depth == 1
+        if i.is_jump_target or not i.opname.startswith(_ONE_RESULT + _NO_EFFECT):
             return False
+        after = depth + dis.stack_effect(i.opcode, i.arg)
+        pushed = (1 + (i.opname == "LOAD_METHOD")) if i.opname.startswith(_ONE_RESULT) else max(after - depth, 0)
+        if after - pushed < 1:  # it pops the value
+            if i.opname not in _CONTAINERS:
+                return False
+            after = 1
+        depth = after
     return False
 
 
@@ -106,7 +149,9 @@ def is_returned(frame: Any) -> bool:
 
 
 def to_number(value: Any) -> Any:
-    """Return the number behind a lazy scalar without recording a read."""
+    """Return the number (or list) behind a lazy scalar without recording a read."""
+    if isinstance(value, ReturnedList):
+        return _to_exact_number(value).elements
     kind = value.__class__.__mro__[2]
     return kind.__new__(kind, _to_exact_number(value))
 

@@ -144,6 +144,10 @@ def _is_same_method(a: Any, b: Any) -> bool:
 Layouts = dict[int, tuple[tuple, Any, bool]]
 
 
+# Kinds of results that are Python values: a number and a list that are read at the end.
+HOST_VALUES = ("item", "tolist")
+
+
 @dataclass
 class ResultSpec:
     """Recipe for a tensor that a replay returns.
@@ -162,7 +166,7 @@ class ResultSpec:
     group: int = -1  # group of results that share memory
     signs: int = 0  # conjugate or negative bits of the view
     table: Any = None  # kernel table if on another device than the program
-    kind: str | None = None  # kind of view; "item" for a number read at the end
+    kind: str | None = None  # kind of view; one of `HOST_VALUES`
 
 
 @dataclass

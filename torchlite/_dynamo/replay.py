@@ -34,7 +34,7 @@ from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
-from .program_ir import CapturedCall, Program, ResultSpec
+from .program_ir import HOST_VALUES, CapturedCall, Program, ResultSpec
 from .python_codegen import lower_to_python
 from .row_major_layouts import drop_stride_rules, infer_layouts, is_free_of_strides
 from .saved_derivatives import save_derivatives
@@ -163,7 +163,7 @@ def _is_fresh_result(result: ResultSpec) -> bool:
         or result.shares >= 0
         or result.group >= 0
         or result.grad == "leaf"
-        or result.kind == "item"
+        or result.kind in HOST_VALUES
         or result.is_inference
         or result.signs
         or result.table is not None
@@ -194,8 +194,9 @@ class _ReplayEpilogue:
                 continue
             if dtype is not None:
                 values.append(call.wrap_array(table, raws[place], dtype))
-            elif result.kind == "item":
-                values.append(table.to_numpy(raws[place]).item())
+            elif result.kind in HOST_VALUES:
+                host = table.to_numpy(raws[place])
+                values.append(host.item() if result.kind == "item" else host.tolist())
             else:
                 values.append(self._make_alias_or_leaf(result, raws[place], outside, groups))
             place += 1
