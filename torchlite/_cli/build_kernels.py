@@ -378,6 +378,8 @@ def _run_networks(torch: Any) -> Iterator[Callable[[], Any]]:
     query = torch.ones(1, 4, 1, 32)
     yield lambda: torch.nn.functional.scaled_dot_product_attention(query, query, query)
     yield lambda: torch.rand(1 << 16)
+    yield lambda: torch.randn(1 << 10)
+    yield lambda: torch.randperm(1 << 10)
     yield lambda: torch._standard_gamma(torch.ones(1 << 10))
     yield lambda: torch.poisson(torch.ones(1 << 10))
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):

@@ -185,6 +185,22 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def normals(self, words: Any, out: Any, mean: float, std: float) -> bool:
+        from .native_normals import box_muller
+
+        try:
+            return box_muller(self.device(), words, out, mean, std)
+        except NotBuiltError:
+            return False
+
+    def permutation(self, words: Any, out: Any) -> bool:
+        from .native_normals import permute
+
+        try:
+            return permute(self.device(), words, out)
+        except NotBuiltError:
+            return False
+
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can. RuntimeError if the level that
         is named is none.

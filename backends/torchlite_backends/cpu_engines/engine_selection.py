@@ -108,6 +108,11 @@ class CpuEngine(Protocol):
     # they last (`torchlite_backends.numpy.native_sampling`). None if NumPy is to do it.
     samples: Callable[[Any, Any, tuple], bool] | None
 
+    # `(words, out, mean, std) -> bool`: fill `out`, float32 of a multiple of 16, with normals in blocks of 16.
+    # `(words, out) -> bool`: fill `out`, int64, with the permutation of the words. None if NumPy is to do it.
+    normals: Callable[[Any, Any, float, float], bool] | None
+    permutation: Callable[[Any, Any], bool] | None
+
     def min_gemm_muls(self) -> int:
         """Minimum multiplications of a product for this engine, fewer than several threads are worth."""
         ...
@@ -194,6 +199,12 @@ def select_engine() -> Selection:
             reasons = "; ".join(f"{name}: {why}" for name, why in missing.items())
             warnings.warn(f"{VARIABLE}={','.join(names)}, but NumPy's kernels serve. {reasons}", stacklevel=2)
     return Selection(None, missing)
+
+
+def find_native(name: str) -> Callable[..., Any] | None:
+    """Return the selected engine's function of this name; None if NumPy serves."""
+    engine = select_engine().engine
+    return None if engine is None else getattr(engine, name)
 
 
 def _may_serve(name: str) -> bool:

@@ -16,7 +16,7 @@ from torchlite_backends.array import special
 from torchlite_backends.array.storage import as_writable, base_owner, storage_block, view_exact_range
 from torchlite_backends.cpu_engines import engine_selection
 
-from . import deterministic_gemm, half_casts, mt19937
+from . import deterministic_gemm, half_casts
 from .deterministic_gemm import deterministic_dot, deterministic_matmul, with_single_thread
 from .half_precision import run_backward_in_float32, run_in_float32
 from .lapack import get_lapack_kernels
@@ -87,7 +87,6 @@ class NumpyBackend:
                 deterministic_gemm.native_gemm.parts = engine.products
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
             half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
-            mt19937.native.fill = engine.words
         else:
             from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
 
@@ -100,7 +99,8 @@ class NumpyBackend:
         from .threaded_ufuncs import make_large_kernels
 
         table = make_large_kernels(self.kernels(index))
-        return {name: run_in_float32(kernel) if name in _NEEDS_FLOAT32 else kernel for name, kernel in table.items()}
+        widened = {*_NEEDS_FLOAT32, "sum"}
+        return {name: run_in_float32(kernel) if name in widened else kernel for name, kernel in table.items()}
 
     def engine(self) -> str:
         """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""

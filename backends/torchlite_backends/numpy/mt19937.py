@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 
 import numpy as np
 
 from torchlite._settings import fork_locks
+from torchlite_backends.cpu_engines.engine_selection import find_native
 
 WORDS = 624
 STATE_BYTES = 5056
@@ -30,18 +30,6 @@ STATE = np.dtype(
 
 # Minimum words for a CPU engine's kernel.
 _MANY = 1 << 13
-
-
-class _NativeFill:
-    """An engine's function to fill an array of full blocks with words of NumPy's twister: `(address, array)` -> done.
-
-    The address is that of the twister's C struct.
-    """
-
-    fill: Callable[[int, np.ndarray], bool] | None = None
-
-
-native = _NativeFill()
 
 
 class Engine:
@@ -103,9 +91,9 @@ class Engine:
 
     def _generate_blocks(self, count: int) -> np.ndarray:
         """Return words of full blocks after the current one."""
-        if count >= _MANY and native.fill is not None:
+        if count >= _MANY and (fill := find_native("words")) is not None:
             out = np.empty(count, np.uint32)
-            if native.fill(self._twister.ctypes.state_address, out):
+            if fill(self._twister.ctypes.state_address, out):
                 return out
         return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
 

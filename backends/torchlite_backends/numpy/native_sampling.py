@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlite_backends.cpu_engines import engine_selection
+from torchlite_backends.cpu_engines.engine_selection import find_native
 
 from .mt19937 import Engine
 
@@ -20,8 +20,7 @@ def sample_natively(engine: Engine, per_sample: float, *arrays: np.ndarray | int
     count = arrays[-1].size  # type: ignore[union-attr]
     if count < MIN_COUNT:
         return False
-    native = engine_selection.select_engine().engine
-    consume = None if native is None else native.samples
+    consume = find_native("samples")
     if consume is None:
         return False
     state, spare = np.zeros(4), 64

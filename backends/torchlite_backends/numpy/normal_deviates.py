@@ -13,12 +13,15 @@ import math
 
 import numpy as np
 
+from torchlite_backends.cpu_engines.engine_selection import find_native
+
 from .cache_blocking import run_blocks
 from .mt19937 import WORDS, Engine
 
 BLOCK = 16
 BATCH = 1 << 20  # values per draw of words
-CHUNK = 1 << 14  # values computed at a time, so that temporaries stay in cache
+CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
+_MIN_NATIVE = 256  # values for an engine's kernel
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
 LOW21 = np.uint32(0x1FFFFF)
@@ -169,32 +172,56 @@ def sample_buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
         return engine.ahead[offset : offset + count]
 
 
-def _fill_part(part: np.ndarray, engine: Engine, scale) -> None:
+def _fill_part(part: np.ndarray, engine: Engine, mean: float, std: float) -> None:
     words = engine.words(part.size)
+    if part.size >= _MIN_NATIVE and _fill_natively(words, part, mean, std):
+        return
 
     def fill_blocks(first: int, last: int) -> None:
         span = slice(first * BLOCK, last * BLOCK)
-        scale(sample_box_muller(words[span]), part[span])
+        fused_multiply_add_into(part[span], sample_box_muller(words[span]), std, mean)
 
     run_blocks(fill_blocks, part.size // BLOCK, BLOCK, CHUNK)
 
 
-def fill_block_normals(engine: Engine, out: np.ndarray, scale) -> None:
-    """Fill `out`, flat and of 16 or more values, from the float32 stream.
+def _fill_natively(words: np.ndarray, part: np.ndarray, mean: float, std: float) -> bool:
+    native = find_native("normals")
+    if native is None:
+        return False
+    single = part if part.dtype == np.float32 else np.empty(part.size, np.float32)
+    if not native(words, single, mean, std):
+        return False
+    if single is not part:
+        part[...] = single
+    return True
 
-    `scale(values, target)` writes each part's standard normals.
+
+def fused_multiply_add_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
+    """Compute out = values * factor + term with one rounding to the dtype of `out`.
+
+    That is float32, or a narrower one rounded from float32.
     """
+    if factor != 1.0 or term != 0.0:
+        values = np.multiply(values, factor, dtype=np.float64)
+        values += term
+    if out.dtype.itemsize < 4:
+        values = values.astype(np.float32)
+    out[...] = values
+
+
+def fill_block_normals(engine: Engine, out: np.ndarray, mean: float, std: float) -> None:
+    """Fill `out`, flat and of 16 or more values, from the float32 stream; mean and std are float32 numbers."""
     with engine.lock:
         rest = out.size % BLOCK
         whole = out[: out.size - rest]
         for start in range(0, whole.size, BATCH):
-            _fill_part(whole[start : start + BATCH], engine, scale)
+            _fill_part(whole[start : start + BATCH], engine, mean, std)
         if rest:
             if (
                 out.dtype == np.float32
             ):  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
                 engine.words(rest)
-            scale(sample_box_muller(engine.words(BLOCK)), out[-BLOCK:])
+            fused_multiply_add_into(out[-BLOCK:], sample_box_muller(engine.words(BLOCK)), std, mean)
 
 
 def _box_muller_double(uniform: np.ndarray) -> np.ndarray:

@@ -16,12 +16,15 @@ import math
 
 import numpy as np
 
+from torchlite_backends.cpu_engines.engine_selection import find_native
+
 from .mt19937 import WORDS, Engine
 from .normal_deviates import (
     LOW21,
     SCALAR_LIMIT,
     SCALE24,
     fill_block_normals,
+    fused_multiply_add_into,
     sample_block_normals_double,
     sample_buffered_normals,
     sample_serial_normals,
@@ -31,8 +34,10 @@ from .normal_deviates import (
 CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
 LOW24, STEP = np.uint32(0xFFFFFF), np.float32(SCALE24)
-SWAPS = 256  # permutations of up to so many entries are computed by successive exchanges
+MIN_PERMUTATION = 64  # entries for an engine's kernel
+SWAPS = 1 << 11  # permutations of up to so many entries are computed by successive exchanges
 STEPS = 1 << 14  # exchanges per step
+SHORT_ROW = 1 << 10  # draws of a row, from which `searchsorted` of each row pays
 WIDE = 1 << 28  # spans from this size take a 64-bit draw each
 
 
@@ -56,19 +61,6 @@ def _fused_multiply_add(x, factor: float, term: float):
     total = product + term
     back = total - product
     return total + ((product - (total - back)) + (term - back) + error)
-
-
-def _fused_multiply_add_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
-    """Compute out = values * factor + term with one rounding to the dtype of `out`.
-
-    That is float32, or a narrower one rounded from float32.
-    """
-    if factor != 1.0 or term != 0.0:
-        values = np.multiply(values, factor, dtype=np.float64)
-        values += term
-    if out.dtype.itemsize < 4:
-        values = values.astype(np.float32)
-    out[...] = values
 
 
 @functools.lru_cache(maxsize=256)
@@ -140,7 +132,7 @@ def _random_normal(size, dtype, mean, std, serial, generator: Engine):
     flat = out.reshape(-1)
     mean, std = float(mean), float(std)
     if known is not None:
-        _fused_multiply_add_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
+        fused_multiply_add_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
     elif serial or count < 16:
         values = sample_serial_normals(generator, count, flat.dtype is DOUBLE)
         flat[...] = _round_to(
@@ -150,8 +142,7 @@ def _random_normal(size, dtype, mean, std, serial, generator: Engine):
         values = sample_block_normals_double(generator, count)
         flat[...] = values if mean == 0.0 and std == 1.0 else _fused_multiply_add(values, std, mean)
     else:
-        std, mean = float(np.float32(std)), float(np.float32(mean))
-        fill_block_normals(generator, flat, lambda values, part: _fused_multiply_add_into(part, values, std, mean))
+        fill_block_normals(generator, flat, float(np.float32(mean)), float(np.float32(std)))
     return out
 
 
@@ -192,10 +183,16 @@ def _random_permutation(size, dtype, generator: Engine):
     n = size[0]
     if n <= 1:
         return np.arange(n, dtype=dtype.np)
-    if n < 0xFFFFFFFF // 20:
-        distance = generator.words(n - 1) % np.arange(n, 1, -1, dtype=np.uint32)
+    short = n < 0xFFFFFFFF // 20
+    words = generator.words(n - 1 if short else 2 * (n - 1))
+    if n >= MIN_PERMUTATION and (native := find_native("permutation")):
+        order = np.empty(n, np.int64)
+        if native(words, order):
+            return order.astype(dtype.np, copy=False)
+    if short:
+        distance = words % np.arange(n, 1, -1, dtype=np.uint32)
     else:
-        words = generator.words(2 * (n - 1)).astype(np.uint64)
+        words = words.astype(np.uint64)
         distance = ((words[0::2] << np.uint64(32)) | words[1::2]) % np.arange(n, 1, -1, dtype=np.uint64)
     target = np.arange(n)
     target[:-1] += distance.astype(np.int64)
@@ -366,11 +363,28 @@ def _random_multinomial(weights, num_samples, generator: Engine):
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
     uniform = sample_uniform_doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
+    if len(rows) > 4 and num_samples < SHORT_ROW:
+        return _bisect_rows(cumulative, uniform).reshape(*weights.shape[:-1], num_samples)
     out = [
         np.searchsorted(row, draws, side="left")
         for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)
     ]
     return np.array(out, np.int64).reshape(*weights.shape[:-1], num_samples)
+
+
+def _bisect_rows(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return how many entries of a row are below each value of the same row of `values`, by one bisection for all."""
+    length = rows.shape[1]
+    flat, start = rows.ravel(), np.arange(0, rows.size, length)[:, None]
+    below = np.zeros(values.shape, np.int64)
+    step = 1 << length.bit_length() >> 1
+    while step:
+        further = below + step
+        place = np.minimum(further, length)
+        place += start - 1
+        np.copyto(below, further, where=(further <= length) & (flat[place] < values))
+        step >>= 1
+    return below
 
 
 def _random_slopes(input, lower, upper, generator: Engine):

@@ -72,7 +72,7 @@ class Engine:
         return self.device()
 
     products = gemv = None
-    words = cast_half = half_gemv = samples = None
+    words = cast_half = half_gemv = samples = normals = permutation = None
 
     def min_gemm_muls(self) -> int:
         """Return no minimum: this engine computes no products."""
