@@ -49,6 +49,11 @@ def _many(make):
     return lambda torch: [make(torch, n) for n in (1, 15, 16, 17, 40, 300)]
 
 
+def _drawn_in_bulk(torch, *draws):
+    """Every twentieth of many samples, and what the stream gives after them."""
+    return [x for draw in draws for x in (draw().reshape(-1)[::20], torch.rand(1), torch.randn(1, dtype=torch.float64))]
+
+
 # name -> what is called, after manual_seed(5); the results are compared with PyTorch's.
 CALLS = {
     "rand": _many(lambda torch, n: torch.rand(n)),
@@ -95,6 +100,38 @@ CALLS = {
     "log_normal": _many(lambda torch, n: torch.empty(n).log_normal_(0.3, 0.7)),
     "poisson": lambda torch: [torch.poisson(torch.arange(400.0) / 8), torch.rand(1)],
     "binomial": lambda torch: [torch.binomial(torch.arange(400.0), torch.arange(400.0) / 400), torch.rand(1)],
+    # The products of the arguments are float32: 1000 * 0.01 is 10, from which on the method is another.
+    "binomial_large": lambda torch: _drawn_in_bulk(
+        torch,
+        lambda: torch.binomial(torch.full((2000,), 1000.0), torch.full((2000,), 0.01)),
+        lambda: torch.binomial(torch.full((2000,), 12.0), torch.full((2000,), 0.7)),
+        lambda: torch.binomial(torch.arange(2000.0), torch.arange(2000.0) / 2000),
+        lambda: torch.binomial(torch.full((900,), 1e6), torch.arange(900.0) / 900),
+        lambda: torch.binomial(torch.arange(900.0).double(), torch.arange(900.0).double() / 900),
+    ),
+    "gamma_large": lambda torch: _drawn_in_bulk(
+        torch,
+        *[
+            lambda shape=shape: torch._standard_gamma(torch.full((3000,), shape))
+            for shape in (0.01, 0.7, 1.0, 2.5, 40.0)
+        ],
+        lambda: torch._standard_gamma(torch.arange(3000.0) / 1000 + 0.01),
+        lambda: torch._standard_gamma(torch.arange(3000.0) / 3001),
+        lambda: torch._standard_gamma(torch.arange(3000.0) / 100 + 1),
+        lambda: torch._sample_dirichlet(torch.tensor([0.3, 1.0, 2.0, 5.0]).expand(700, 4)),
+    ),
+    "normal_large": lambda torch: _drawn_in_bulk(
+        torch,
+        lambda: torch.randn(5003),
+        lambda: torch.empty(5000).normal_(0.3, 0.7),
+        lambda: torch.randn(5000, dtype=torch.float16),
+        lambda: torch.randperm(5000),
+    ),
+    "multinomial_rows": lambda torch: _drawn_in_bulk(
+        torch,
+        lambda: torch.multinomial((torch.arange(700.0) % 13).reshape(100, 7), 9, True),
+        lambda: torch.multinomial((torch.arange(640.0) % 11).reshape(10, 64).double(), 9, True),
+    ),
     "multinomial": lambda torch: [
         torch.multinomial(torch.arange(1.0, 9), 5),
         torch.multinomial(torch.arange(1.0, 9), 1),

@@ -89,7 +89,8 @@ _COUNTS_SOURCE = (
     + r"""
 // Poisson samples of the rates `first`, or binomial ones of counts `first` and probabilities `second`.
 struct Counts {
-    const uint32_t* words; const double* first; const double* second; double* out; double* state; i64 available, count;
+    const uint32_t* words; const double* first; const double* second; i64 single; double* out; double* state;
+    i64 available, count;
 };
 static inline double log_factorial(double k) {
     int sign;
@@ -119,10 +120,12 @@ static double remainder_of_stirling(double k) {
     const double square = (k + 1) * (k + 1);
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
-static double large_binomial(double count, double p, Stream& s) {
-    const double deviation = sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * deviation;
-    const double a = -0.0873 + 0.0248 * b + 0.01 * p, centre = count * p + 0.5, sure = 0.92 - 4.2 / b;
-    const double odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
+// Products of the arguments have their type, as in PyTorch.
+template <class T> static double large_binomial(T n, T p, Stream& s) {
+    const double count = n, deviation = (double)std::sqrt(n * p * (1 - p));
+    const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p;
+    const double centre = (double)(T)(n * p) + 0.5, sure = 0.92 - 4.2 / b, odds = (T)(p / (1 - p));
+    const double alpha = (2.83 + 5.1 / b) * deviation, mode = (double)std::floor((n + 1) * p);
     while (!s.over()) {
         const double u = s.next() - 0.5, v = s.next(), edge = 0.5 - fabs(u);
         const double k = edge ? floor((2 * a / edge + b) * u + centre) : -1;
@@ -147,20 +150,22 @@ static double small_binomial(double count, double p, Stream& s) {
     }
     return 0;
 }
-static double binomial(double count, double p, Stream& s) {
+template <class T> static double binomial(T count, T p, Stream& s) {
     if (count <= 0 || p <= 0) return 0;
     if (p >= 1) return count;
     if (p != p || count != count) return NAN;
-    const double rare = p <= 0.5 ? p : 1 - p;
-    const double drawn = count * rare >= 10 ? large_binomial(count, rare, s) : small_binomial(count, rare, s);
-    return p <= 0.5 ? drawn : count - drawn;
+    const T rare = p <= (T)0.5 ? p : 1 - p, mean = count * rare;
+    const double drawn = mean >= 10 ? large_binomial<T>(count, rare, s) : small_binomial(count, rare, s);
+    return p <= (T)0.5 ? drawn : count - drawn;
 }
 static int counts(const Counts& of, i64, i64) {
     Stream s = {of.words, 0, of.available};
     i64 k = (i64)of.state[3];
     i64 used = 0;
     for (; k < of.count; k++) {
-        const double drawn = of.second ? binomial(of.first[k], of.second[k], s) : poisson(of.first[k], s);
+        const double drawn = !of.second ? poisson(of.first[k], s)
+            : of.single ? binomial<float>((float)of.first[k], (float)of.second[k], s)
+            : binomial<double>(of.first[k], of.second[k], s);
         if (s.over()) break;
         of.out[k] = drawn;
         used = s.at;
@@ -173,14 +178,14 @@ ENTRY(counts, Counts)
 """
 )
 _gamma_kernel = NativeKernel(_GAMMA_SOURCE, "gammas", "QQQQQQQqq")
-_counts_kernel = NativeKernel(_COUNTS_SOURCE, "counts", "QQQQQqq")
+_counts_kernel = NativeKernel(_COUNTS_SOURCE, "counts", "QQQqQQqq")
 
 
 def consume_words(device: Any, words: np.ndarray, state: np.ndarray, arrays: tuple) -> bool:
     """Sample as many of `arrays` as the words last for; `state` says where they begin and end.
 
     The arrays are (means, slopes, kinds, cubes, before) of gamma samples, or (rates or counts, probabilities or 0,
-    out).
+    whether these were float32, out).
     """
-    kernel = _gamma_kernel if len(arrays) == 5 else _counts_kernel
+    kernel = _gamma_kernel if isinstance(arrays[2], np.ndarray) else _counts_kernel
     return kernel(device, 1, 0, words, *arrays, state, words.size // 2, arrays[-1].size)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import bulk_gamma
 from .mt19937 import Engine
 from .native_sampling import sample_natively
 from .normal_deviates import SCALAR_LIMIT, sample_uniform_doubles
@@ -41,6 +42,10 @@ def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> tuple[np.ndarr
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         small = shapes < 1
+        if not small.any():
+            means = (shapes - THIRD).astype(np.float64)
+            means *= _sample_cubes(np.zeros(len(shapes), np.int64), means, 1.0 / np.sqrt(9.0 * means), engine)[0]
+            return means, lambda mask: np.log(means[mask])
         exponents = np.where(small, 1 / shapes, 0).astype(np.float64)
         means = (np.where(small, shapes + 1, shapes).astype(shapes.dtype) - THIRD).astype(np.float64)
         kinds = np.where(small, np.where(shapes == 0, 2, 1), 0)
@@ -69,8 +74,12 @@ def _sample_cubes(
     The kind of a sample is 0, 1 with a preceding uniform, or 2 if it is 0 and takes no draws.
     """
     found = np.empty(len(kinds)), np.empty(len(kinds))
-    if sample_natively(engine, 3.2, means, slopes, kinds.astype(np.int64), *found):
+    if sample_natively(
+        engine, 2.2 + float(np.count_nonzero(kinds)) / max(len(kinds), 1), means, slopes, kinds.astype(np.int64), *found
+    ):
         return found
+    if len(kinds) >= bulk_gamma.MIN_COUNT and kinds.max() < 2 and np.isfinite(means).all():
+        return bulk_gamma.sample_cubes(kinds, means, slopes, engine)
     cubes: list[float] = []
     before: list[float] = []
     spare = 8 * MARGIN

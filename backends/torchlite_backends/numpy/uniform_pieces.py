@@ -1,0 +1,30 @@
+"""Uniforms of PyTorch's stream that are drawn ahead, for samples whose consumption of the stream depends on draws."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .mt19937 import Engine
+from .normal_deviates import sample_uniform_doubles
+
+
+class UniformPieces:
+    """Pieces of the stream of uniform doubles. The creator locks the engine until `close`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine, self.piece = engine, np.empty(0)
+        self._drawn, self._marks = 0, [(0, engine.stream_position())]
+
+    def draw(self, used: int, count: int) -> np.ndarray:
+        """Return what is left of the piece behind the `used` uniforms, and `count` more."""
+        self._marks = [self._marks[-1], (self._drawn, self.engine.stream_position())]
+        self.piece = np.concatenate((self.piece[used:], sample_uniform_doubles(self.engine, count)))
+        self._drawn += count
+        return self.piece
+
+    def close(self, used: int) -> None:
+        """Set the engine behind the `used` uniforms of the piece. The rest of a piece is shorter than the next one."""
+        total = self._drawn - len(self.piece) + used
+        begin, mark = self._marks[-1] if self._marks[-1][0] <= total else self._marks[0]
+        self.engine.restore_stream_position(mark)
+        self.engine.words(2 * (total - begin))
