@@ -167,8 +167,57 @@ def _max_with_indices(input, count, reduce_axis):
     return x if x.dtype == input.dtype else x.astype(input.dtype), xp.ascontiguousarray(index)
 
 
+# Elements of the input for each window, from which windows are reduced one by one.
+_FOR_EACH_WINDOW = 1 << 11
+
+
+def _max_of_blocks(x, bounds):
+    """Return the largest element of each block of the last axes, and its flat spatial index.
+
+    `bounds` has for each of these axes the starts and the ends of the blocks along it.
+    """
+    count = len(bounds)
+    lead, size = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
+    each = math.prod(lead)
+    cells = [
+        [(int(start[k]), int(end[k])) for k, (start, end) in zip(cell, bounds, strict=True)]
+        for cell in product(*(range(len(start)) for start, _ in bounds))
+    ]
+    places, values, line = (
+        xp.empty((each, len(cells)), xp.int64),
+        xp.empty((each, len(cells)), x.dtype),
+        xp.arange(each),
+    )
+
+    def fill(function):
+        for k, cell in enumerate(cells):
+            rows = x[(..., *(slice(a, b) for a, b in cell))].reshape(each, -1)
+            place = function(rows)
+            places[:, k], values[:, k] = place, rows[line, place]
+
+    fill(lambda rows: rows.argmax(1))
+    if x.dtype.kind in "fV" and (values != values).any():
+        fill(argmax_last_axis)  # of NaNs the last one
+    index, step = 0, 1
+    for axis in range(count - 1, -1, -1):
+        first, last = (xp.asarray(side) for side in zip(*(cell[axis] for cell in cells), strict=True))
+        index = index + (places % (last - first) + first) * step
+        places = places // (last - first)
+        step *= size[axis]
+    shape = (*lead, *(len(start) for start, _ in bounds))
+    return values.reshape(shape), index.reshape(shape)
+
+
+def _has_few_blocks(x, blocks):
+    return 0 < blocks * _FOR_EACH_WINDOW <= x.size
+
+
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
     _, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
+    if _has_few_blocks(input, math.prod(out)) and not any(padding) and all(d == 1 for d in dilation):
+        starts = [xp.arange(o) * s for o, s in zip(out, stride, strict=True)]
+        ends = [xp.minimum(a + k, n) for a, k, n in zip(starts, kernel, input.shape[-len(out) :], strict=True)]
+        return _max_of_blocks(input, list(zip(starts, ends, strict=True)))
 
     def reduce_axis(x, i, axis):
         numbers = kernel[i], stride[i], padding[i], dilation[i], out[i]
@@ -191,6 +240,11 @@ def _adaptive_max_pool(input, output_size):
     if 0 in output_size:
         shape = (*input.shape[: input.ndim - count], *output_size)
         return xp.empty(shape, input.dtype), xp.empty(shape, xp.int64)
+    if _has_few_blocks(input, math.prod(output_size)):
+        sizes = input.shape[input.ndim - count :]
+        return _max_of_blocks(
+            input, [_compute_adaptive_bounds(n, out) for n, out in zip(sizes, output_size, strict=True)]
+        )
 
     def reduce_axis(x, i, axis):
         n, out = x.shape[axis], output_size[i]
@@ -223,6 +277,15 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
         _fractional_window_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i])
         for i in range(count)
     ]
+
+    rows = input.shape[0] * input.shape[1]
+    if _has_few_blocks(input, rows * math.prod(output_size)):
+        pairs = [
+            _max_of_blocks(input[n, c], [(s[n, c], s[n, c] + k) for s, k in zip(starts, kernel, strict=True)])
+            for n, c in product(*map(range, input.shape[:2]))
+        ]
+        shape = (*input.shape[:2], *output_size)
+        return tuple(xp.stack(part).reshape(shape) for part in zip(*pairs, strict=True))
 
     def reduce_axis(x, i, axis):
         batch, channels, out = starts[i].shape
