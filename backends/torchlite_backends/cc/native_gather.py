@@ -155,6 +155,8 @@ _index_add_kernels = make_kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqq
 # Columns of a table below which scanning the index costs too much, and the number of columns per additional part (8 to
 # 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
 _WIDE, _COLUMNS_OF_PART = 16, 16
+# Bytes behind an inner dimension below which NumPy picks elements faster.
+_SHORT_ROW = 32
 
 
 def wrap_dim(dim: Any, ndim: int) -> int | None:
@@ -205,8 +207,10 @@ def _take_rows(device: Any, table: Any, d: int, index: Any, shape: tuple) -> Any
         or not (table.flags.c_contiguous and index.flags.c_contiguous)
     ):
         return None
-    out = np.empty(shape, table.dtype)
     width = math.prod(table.shape[d + 1 :]) * table.itemsize
+    if d and width < _SHORT_ROW:
+        return None
+    out = np.empty(shape, table.dtype)
     rows = math.prod(table.shape[:d]) * index.size
     wide = index.itemsize == 8
     if not _take_rows_kernel(device, rows, 2 * out.nbytes, table, index, out, table.shape[d], index.size, width, wide):

@@ -37,14 +37,14 @@ _ARITHMETIC = "add sub mul div neg abs square maximum minimum"
 # 0.4 to 0.8 from 2**18 elements on.
 _LONG_PASSES = "where _where _choose sqrt sum mean cat"
 _STREAMING_OPS = """relu _relu_backward clamp_min clamp_max reciprocal sign copysign _lerp_scalar leaky_relu hardsigmoid
-    softshrink frac rsqrt hardswish exp _trunc_divide"""
+    softshrink frac rsqrt hardswish exp _trunc_divide threshold hardshrink _prelu sgn angle"""
 # Functions with AVX-512 loops in NumPy (then 1.0 to 1.5), and otherwise none or slow ones.
 _TRANSCENDENTAL_OPS = (
     """exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 pow"""
 )
 # Several passes: 0.2 to 0.7.
 _MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tensor nan_to_num fmax fmin sigmoid silu
-    _silu_backward softplus mish _mish_backward _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py
+    _silu_backward softplus mish _mish_backward elu _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py
     _leaky_relu_backward"""
 _ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _layer_norm _layer_norm_backward _rms_norm
     _rms_norm_backward _batch_norm_train _batch_norm_backward _channel_affine _cross_entropy _cross_entropy_backward
@@ -64,6 +64,8 @@ _EXCLUDED: dict[str, dict[str, tuple]] = {
     "cc": dict.fromkeys("xlogy fmod _floor_divide i0 special_i1 cat".split(), _FLOATS + _HALF_DTYPES),
     "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
 }
+_EXCLUDED["cc"].update(dict.fromkeys(("remainder", "floor_divide", "erfc"), (np.dtype("f4"),)))
+_EXCLUDED["cc"]["repeat"] = _FLOATS + _HALF_DTYPES + _INTEGER_DTYPES
 # NumPy's kernels scale numbers whose squares leave the range of float64.
 for _found in _EXCLUDED.values():
     _found.update(dict.fromkeys(("_var_correction", "_std_correction"), (np.dtype("f8"),)))
