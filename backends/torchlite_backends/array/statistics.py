@@ -58,8 +58,11 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     axis = None if dim is None else wrap_dim(dim, input.ndim)
     axis = axis if input.ndim else None
     x = _cast_half_to_float(input.astype(target, copy=False))
-    if axis == x.ndim - 1 and x.dtype.kind == "f" and x.ndim > 1:
-        x = _prod_by_halves(x)
+    if x.dtype.kind == "f" and x.ndim:
+        if axis is None and not keepdim:
+            x, axis = x.reshape(-1), 0
+        if axis == x.ndim - 1:
+            x = _prod_by_halves(x)
     out = xp.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdim)
     return out if x.dtype == target else out.astype(target)
 

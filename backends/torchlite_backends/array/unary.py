@@ -6,7 +6,7 @@ import numpy as np
 
 from torchlite._types.dtypes import FROM_NUMPY
 
-from .pointwise import complex_as_real_view
+from .pointwise import complex_as_real_view, sign
 
 xp = np
 
@@ -75,9 +75,7 @@ def sgn(input):
         size, out = xp.abs(input), xp.empty_like(input)
         out.real, out.imag = input.real / size, input.imag / size  # each by itself, which keeps the signs of zeros
         return xp.where(input == 0, xp.zeros_like(input), out)
-    if kind in "bu":
-        return (input != 0).astype(input.dtype)
-    return xp.subtract(xp.greater(input, 0).astype(input.dtype), xp.less(input, 0).astype(input.dtype))
+    return sign(input)
 
 
 def positive(input):
@@ -106,7 +104,10 @@ def angle(input):
     if input.dtype.kind in "cW":
         both = complex_as_real_view(input)
         return xp.arctan2(both[..., 1], both[..., 0])
-    return xp.where(xp.isnan(input), input, xp.where(input < 0, input.dtype.type(math.pi), input.dtype.type(0)))
+    out = xp.less(input, 0).astype(input.dtype) * input.dtype.type(math.pi)
+    if isinstance(input, np.ndarray) and input.size and not np.isnan(np.minimum.reduce(input, axis=None)):
+        return out
+    return xp.where(xp.isnan(input), input, out)
 
 
 def conj_physical(input):

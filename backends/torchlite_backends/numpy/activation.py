@@ -21,6 +21,7 @@ from torchlite_backends.array.special_coefficients import NORMAL_TANH
 from . import cache_blocking
 from .cache_blocking import get_scratch_buffer
 from .in_place_calls import compile_block
+from .large_pointwise import _where as choose_bits
 from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, raise_not_implemented, run_in_float32
 
 I32, I8 = np.dtype("i4"), np.dtype("i1")
@@ -272,12 +273,29 @@ _mish_backward = _from_formula(
     "grad x",
 )
 _leaky_relu_backward = _from_formula("leaky_relu_cpu", "out = where(x > 0, grad, grad * slope)", "grad x", "slope")
-_elu = _from_formula(
-    "elu_cpu",
-    "out = maximum(0, x) * scale + expm1(minimum(0, x) * input_scale) * (alpha * scale)",
-    "x",
-    "alpha scale input_scale",
-)
+
+
+def _make_elu():
+    compute = compile_block(
+        "elu_cpu",
+        "out = maximum(0, x) * scale + expm1(minimum(0, x) * input_scale) * (alpha * scale)",
+        "x",
+        "alpha scale input_scale",
+    )
+
+    def run(x, alpha, scale, input_scale):
+        def block(out, x):
+            if x.size and np.minimum.reduce(x, axis=None) >= 0:
+                np.multiply(x, scale, out=out)
+            else:
+                compute(out.dtype)(out, x, alpha, scale, input_scale)
+
+        return apply_blockwise(block, "elu_cpu", x)
+
+    return run
+
+
+_elu = _make_elu()
 _elu_backward = _from_formula(
     "elu_cpu",
     "out = where(x > 0, scale, exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)) * grad",
@@ -338,6 +356,23 @@ def leaky_relu(input, negative_slope=0.01):
         largest(out, x, out=out)
 
     return apply_blockwise(block, "leaky_relu_cpu", input)
+
+
+def threshold(input, threshold, value):
+    return choose_bits(np.less_equal(input, threshold), input.dtype.type(value), input)
+
+
+def hardshrink(input, lambd=0.5):
+    if input.dtype.kind != "f" and not is_half(input.dtype):
+        raise_not_implemented(input, "hardshrink_cpu")
+    return choose_bits(np.less_equal(np.absolute(input), lambd), 0.0, input)
+
+
+def _prelu(input, weight):
+    scaled = np.multiply(input, weight)
+    if np.all((weight > 0) & (weight <= 1)):
+        return np.maximum(input, scaled)
+    return choose_bits(np.greater(input, 0), input, scaled)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
