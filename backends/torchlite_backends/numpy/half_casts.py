@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .cache_blocking import run_blocks
 from .deterministic_gemm import deterministic_matmul
 
 _SINGLE = np.dtype("f4")
 # Elements from which an engine's cast takes less time than its call.
 _LARGE = 4096
+_BLOCK = 1 << 14  # elements of a cast by bits, of which a few arrays stay in a core's cache
+_SCALE, _HALF, _HALF_BITS = np.float32(2.0**112), np.float32(0.5), 0x3F000000
 
 
 class _NativeHalves:
@@ -31,7 +34,59 @@ def cast_half(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         out = native_halves.cast(x, dtype)
         if out is not None:
             return out
-    return x.astype(dtype)
+    return cast_by_bits(x, dtype)
+
+
+def cast_by_bits(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return `x.astype(dtype)`. Between float16 and float32 large arrays are cast by operations on their bits.
+
+    NumPy's own loops convert number by number.
+    """
+    if x.size < _LARGE or (x.dtype, dtype) not in _BIT_CASTS or not x.flags.c_contiguous:
+        return x.astype(dtype)
+    convert, bits = _BIT_CASTS[x.dtype, dtype]
+    out, flat = np.empty(x.shape, dtype), x.reshape(-1)
+    target = out.reshape(-1)
+
+    def cast_part(start: int, stop: int) -> None:
+        if not convert(flat[start:stop].view(bits), target[start:stop]):
+            target[start:stop] = flat[start:stop]
+
+    run_blocks(cast_part, flat.size, 1, _BLOCK)
+    return out
+
+
+def _widen_bits(bits: np.ndarray, out: np.ndarray) -> bool:
+    """Write float16, given by its bits, as float32; False for infinities and NaN."""
+    if np.bitwise_and(bits, 0x7FFF).max() >= 0x7C00:
+        return False
+    wide = out.view(np.int32)
+    np.copyto(wide, bits)
+    np.left_shift(wide, 13, out=wide)
+    np.bitwise_and(wide, ~0x70000000, out=wide)  # the sign was extended over three bits more
+    np.multiply(out, _SCALE, out=out)  # the exponent's bias; exact, for subnormal numbers too
+    return True
+
+
+def _narrow_bits(bits: np.ndarray, out: np.ndarray) -> bool:
+    """Write float32, given by its bits, as float16, to the nearest and even; False for what is beyond its range."""
+    size = np.bitwise_and(bits, 0x7FFFFFFF)
+    if size.max() >= 0x477FF000:
+        return False
+    # Subnormal results: a sum with 1/2 has their bits at its end.
+    small = (size.view(np.float32) + _HALF).view(np.int32)
+    small -= _HALF_BITS
+    rounded = size >> 13
+    rounded &= 1
+    rounded += size
+    rounded += 0xFFF - (112 << 23)
+    rounded >>= 13
+    np.copyto(rounded, small, where=size < 0x38800000)
+    np.right_shift(bits, 16, out=size)
+    size &= 0x8000
+    rounded |= size
+    np.copyto(out.view(np.int16), rounded, casting="unsafe")
+    return True
 
 
 def half_gemv(lines: np.ndarray, row: np.ndarray) -> np.ndarray | None:
@@ -52,3 +107,6 @@ def half_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if out is None:
         out = deterministic_matmul(cast_half(a, _SINGLE), cast_half(b, _SINGLE))
     return cast_half(out, a.dtype) if out.__class__ is np.ndarray else out.astype(a.dtype)
+
+
+_BIT_CASTS = {(np.dtype("f2"), _SINGLE): (_widen_bits, np.int16), (_SINGLE, np.dtype("f2")): (_narrow_bits, np.int32)}

@@ -32,7 +32,7 @@ from torchlite_backends.array.statistics import prod as _shared_prod
 from . import large_pointwise
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
-from .half_casts import native_halves
+from .half_casts import cast_by_bits, native_halves
 from .large_pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import copy_row_major
@@ -210,6 +210,8 @@ def to(input, dtype):
         out = native_halves.cast(input, target)
         if out is not None:
             return out
+    if input.flags.c_contiguous and (input.dtype.char, target.char) in (("e", "f"), ("f", "e")):
+        return cast_by_bits(input, target)
     if (
         input.size < MIN_SIZE_CHEAP
         or 0 in input.strides
