@@ -443,6 +443,14 @@ def cartesian_prod(F, tensors):
     return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
 
 
+def _combine_places(count: int, r: int, with_replacement: bool) -> np.ndarray:
+    """Return the places of all combinations, one behind the other."""
+    if r == 2:
+        return np.stack(np.triu_indices(count, 0 if with_replacement else 1), 1).reshape(-1)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    return np.fromiter(itertools.chain.from_iterable(choose(range(count), r)), np.int64)
+
+
 @composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch", node_name=combinations_graph)
 def combinations(F, input, r, with_replacement):
     """Returns the combinations of a vector's elements, a combination a row.
@@ -466,8 +474,7 @@ def combinations(F, input, r, with_replacement):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return call.create_tensor("_empty", (0,), input.dtype, device=input.device)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
+    picks = _combine_places(input.shape[0], r, with_replacement)
     table = input._tl_kernels
     places = call.wrap_array(table, record_constant(table.from_numpy(picks)), int64)
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))

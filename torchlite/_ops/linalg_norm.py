@@ -573,8 +573,8 @@ def pdist(F, input, p):
         raise RuntimeError("pdist only supports non-negative p values")
     _refuse_half(input, "pdist")
     rows, columns = torch.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
-    difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
-    return F._vector_norm_core(difference, float(p), (1,), False)
+    distances = F._cdist_core(input, input, float(p))
+    return F.index_select(F.reshape(distances, (-1,)), 0, rows * input.shape[0] + columns)
 
 
 # --- diagonals, and matrices of powers -----------------------------------------------------------------

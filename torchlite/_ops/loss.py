@@ -9,7 +9,7 @@ import warnings
 
 from torchlite._dispatch import POINTWISE, composite, memory_layout, op
 from torchlite._dispatch.shape_and_value_checks import any_true
-from torchlite._types.dtypes import BOOL, COMPLEX, FLOAT, INT, promote_types
+from torchlite._types.dtypes import BOOL, COMPLEX, FLOAT, INT, finfo, promote_types
 
 from ._dtype_checks import refuse_kinds
 from .node_graphs import (
@@ -142,11 +142,14 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
-def _huber(F, input, target, delta, is_within):
-    """Half the square where the error `is_within` delta, which decides the second derivative at delta, else linear."""
+def _huber(F, input, target, delta, clamp):
+    """Half the square of errors within delta, else linear. The gradient of `clamp` at its limits decides the second
+    derivative there.
+    """
     error = input - target
-    size = F.abs(error)
-    return F.where(is_within(size, delta), error * error * 0.5, (size - 0.5 * delta) * delta)
+    limit = min(delta, finfo(error.dtype).max)
+    near = clamp(error, -limit, limit)
+    return near * (error - near * 0.5)
 
 
 @composite(
@@ -183,7 +186,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return apply_reduction(_huber(F, input, target, beta, F.lt) / beta, reduction)
+    return apply_reduction(_huber(F, input, target, beta, F.hardtanh) / beta, reduction)
 
 
 @composite(
@@ -219,7 +222,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_common(input, target, "huber_cpu")
-    errors = _huber(F, input, target, delta, F.le)
+    errors = _huber(F, input, target, delta, F.clamp)
     if weight is not None:
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")

@@ -82,8 +82,11 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
     axis = wrap_dim(axis, data.ndim)
     starts, lengths = _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe)
     length, segments = data.shape[axis], lengths.shape[-1]
-    place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
-    segment = F.searchsorted((starts + lengths).contiguous(), place.contiguous(), right=True)
+    if offsets is None and lengths.ndim == 1 and not unsafe:
+        segment = F._repeat_interleave_indices(lengths)
+    else:
+        place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
+        segment = F.searchsorted((starts + lengths).contiguous(), place.contiguous(), right=True)
     # Elements outside all segments go to an additional one, which is dropped.
     if offsets is not None and segments:
         segment = F.where(place < F.narrow(starts, -1, 0, 1), F._full_like(segment, segments), segment)
