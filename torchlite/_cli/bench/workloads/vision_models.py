@@ -135,6 +135,10 @@ def unet(c: Context) -> Rows:
     x, y = c.normal(batch, 3, side, side), c.integers(classes, batch, side, side)
     optimizer = T.optim.Adam(model.parameters(), lr=1e-3)
     yield "unet.train", c.step(model, (x,), lambda out: nn.functional.cross_entropy(out, y), optimizer)
+    model.eval()
+    one = x[:1]
+    with T.no_grad():
+        yield "unet.infer_b1", lambda: model(one)
 
 
 def wavenet(c: Context) -> Rows:
@@ -172,6 +176,9 @@ def wavenet(c: Context) -> Rows:
     x, y = c.normal(batch, 1, length), c.integers(levels, batch, length)
     optimizer = T.optim.Adam(model.parameters(), lr=1e-3)
     yield "wavenet.train", c.step(model, (x,), lambda out: F.cross_entropy(out, y), optimizer)
+    one = x[:1]
+    with T.no_grad():
+        yield "wavenet.infer_b1", lambda: model(one)
 
 
 def vit(c: Context) -> Rows:
