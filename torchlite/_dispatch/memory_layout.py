@@ -492,25 +492,25 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
     def run(*args, **keywords):
         out = kernel(*args, **keywords)
         if out.__class__ is array:
-            if row_major(out) and (
-                1 not in out.shape or alone and _is_exactly_contiguous(out.shape, out.strides, out.dtype.itemsize)
-            ):
+            shape = out.shape
+            plain = 1 not in shape
+            if row_major(out) and (plain or _is_exactly_contiguous(shape, out.strides, out.dtype.itemsize)):
                 if alone:
                     return out
                 if simple:
                     for a in args:
-                        if a.__class__ is array and not row_major(a):
+                        if a.__class__ is array and not (
+                            row_major(a) and (plain or a.shape == shape and a.strides == out.strides)
+                        ):
                             break
                     else:
                         return out
                 elif of_list:
-                    if out.ndim < 4:  # none is channels last
+                    if len(shape) < 4:  # none is channels last
                         return out
                     for a in args[0]:
-                        if 1 in a.shape or not row_major(a):
-                            break
-                    else:
-                        return out
+                        if row_major(a) and 1 not in a.shape or not suggests_channels_last(a.shape, strides_of(a)):
+                            return out
             return with_strides(table, out, rule.strides(args, out, 0))
         if out.__class__ is tuple:
             return tuple(

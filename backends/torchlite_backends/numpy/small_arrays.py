@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
 
-from torchlite._dispatch.memory_layout import mark_strides_applied
+from torchlite._dispatch.memory_layout import mark_strides_applied, strides_of, suggests_channels_last
 from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
 from torchlite_backends.array.matmul import matmul as _shared_matmul
 from torchlite_backends.array.reduce import mean as _shared_mean
+from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.storage import strided_view
 
 from .deterministic_gemm import MAX_GEMV_SIZE, SMALL, matmul_bias
@@ -127,6 +129,29 @@ def _axes_argument(input, dim):
         wrap_dims(dim, 0)
         return None
     return dim if dim.__class__ is int else tuple(dim) or None
+
+
+def cat(tensors, dim=0):
+    # NumPy orders the result's memory like the operands', which takes another copy to undo.
+    kept = [t for t in tensors if t.shape != (0,)]
+    if not is_joined_row_major(kept, dim):
+        return _shared_cat(tensors, dim)
+    shape = list(kept[0].shape)
+    shape[dim] = builtins.sum([t.shape[dim] for t in kept])
+    return np.concatenate(kept, dim, out=np.empty(shape, kept[0].dtype))
+
+
+def is_joined_row_major(kept, dim) -> bool:
+    """True if arrays can be joined in a row-major array, which PyTorch's result is unless all are channels last."""
+    if not kept or dim.__class__ is not int:
+        return False
+    first = kept[0]
+    if not -first.ndim <= dim < first.ndim:
+        return False
+    for each in kept:
+        if each.ndim != first.ndim or each.dtype is not first.dtype:
+            return False
+    return first.flags.c_contiguous or not suggests_channels_last(first.shape, strides_of(first))
 
 
 @mark_strides_applied

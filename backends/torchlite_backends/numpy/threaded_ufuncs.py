@@ -23,7 +23,6 @@ from torchlite_backends.array.rearrange import repeat as _shared_repeat
 from torchlite_backends.array.reduce import argmax as _shared_argmax
 from torchlite_backends.array.reduce import argmin as _shared_argmin
 from torchlite_backends.array.reduce import sum as _shared_sum
-from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.shape import clone as _shared_clone
 from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
 from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
@@ -34,6 +33,8 @@ from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
 from .half_casts import cast_by_bits, native_halves
 from .large_pointwise import _where as _by_bits
+from .small_arrays import cat as _small_cat
+from .small_arrays import is_joined_row_major
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import copy_row_major
 from .threaded_reductions import (
@@ -276,14 +277,11 @@ def large_cat(tensors, dim=0):
     kept = [t for t in tensors if t.shape != (0,)]
     if (
         sum(t.size for t in kept) < MIN_SIZE_CHEAP
-        or dim is None
         or not can_share_work()
-        or len({(t.dtype, t.ndim) for t in kept}) > 1
-        or not -kept[0].ndim <= dim < kept[0].ndim
-        or any(sorted(t.strides, reverse=True) != [*t.strides] for t in kept)  # NumPy keeps another order in memory
+        or not is_joined_row_major(kept, dim)
         or len({t.shape[: dim % t.ndim] + t.shape[dim % t.ndim + 1 :] for t in kept}) > 1
     ):
-        return _shared_cat(tensors, dim)
+        return _small_cat(tensors, dim)
     shape = list(kept[0].shape)
     shape[dim] = sum(t.shape[dim] for t in kept)
     out = np.empty(shape, kept[0].dtype)
