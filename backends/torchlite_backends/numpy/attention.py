@@ -8,6 +8,7 @@ gradients an additional column of the result's: the products do the subtraction.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 
@@ -17,6 +18,7 @@ from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
 from .cache_blocking import get_scratch_buffer, parallel_for
+from .deterministic_gemm import MAX_GEMV_SIZE
 from .row_blocks import F32, is_half, ones
 
 # Maximum score elements of a tile, unless it has the minimum rows: they fit in a core's cache, and with less work per
@@ -32,6 +34,9 @@ _TASKS = 4
 _TRANSPOSED = 32
 # Sums of exp(scores) that are neither too large nor too small to need no largest score subtracted.
 _LEAST, _MOST = 1e-8, 1e9
+# Sums that are compared one by one: as Python numbers, up to 16 take less time than two reductions.
+_FEW_SUMS = 16
+_NOTHING = contextlib.nullcontext()
 # Multiplications of the scores up to which one thread takes as long as two that wait for each other.
 _SMALL = 1 << 22
 
@@ -147,6 +152,10 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     if is_half(query.dtype):
         out, lse = _sdpa(*(a.astype(F32) for a in (query, key, value)), attn_mask, is_causal, scale)
         return out.astype(query.dtype), lse
+    if attn_mask is None and not is_causal and query.ndim == 4 and query.shape[2] < _TRANSPOSED:
+        found = _attend_few_rows(query, key, value, query.dtype.type(scale))
+        if found is not None:
+            return found
     a = _Attention(query, key, value, attn_mask, is_causal, scale)
     out, lse = a.new_like(query, (*a.query.shape[:3], value.shape[-1])), np.empty(a.lead + (a.rows, 1), a.dtype)
     result = out.reshape(a.lead + out.shape[2:])
@@ -169,6 +178,39 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     for place, shift in shifts:
         np.add(place, shift, out=place)
     return result, lse
+
+
+def _attend_few_rows(query, key, value, scale):
+    """`_sdpa` of few queries, as when text is generated: `_compute_forward_tile` for all of them in as few calls.
+
+    None if that is not one tile, if heads broadcast, or if the largest scores are to be subtracted.
+    """
+    groups, heads, rows, width = query.shape
+    columns = key.shape[2]
+    if key.shape[:2] != (groups, heads) or value.shape[:3] != key.shape[:3] or not value.shape[3]:
+        return None
+    most = rows * columns * max(width, value.shape[3])
+    if not 0 < groups * heads * most <= _SMALL or groups * heads * rows * columns > _TILE_SCORES:
+        return None
+    scaled = query * scale
+    if query.strides[1] < query.strides[2]:  # as in `_Attention.new_like`
+        out = np.empty((groups, rows, heads, value.shape[3]), query.dtype).swapaxes(1, 2)
+    else:
+        out = np.empty((groups, heads, rows, value.shape[3]), query.dtype)
+    with single_threaded if most >= MAX_GEMV_SIZE else _NOTHING:
+        scores = np.matmul(scaled, key.swapaxes(-1, -2))
+        np.exp(scores, scores)
+        total = np.vecdot(scores, ones(columns, query.dtype))
+        if total.size > _FEW_SUMS:
+            moderate = np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST
+        else:
+            moderate = all(_LEAST < each < _MOST for each in total.ravel().tolist())
+        if not moderate:
+            return None
+        np.matmul(scores, value, out=out)
+    total = total[..., None]
+    np.divide(out, total, out)
+    return out, np.log(total)
 
 
 def _compute_forward_tile(a, out, sums, shifts, heads, chunks):

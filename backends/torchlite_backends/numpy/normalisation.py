@@ -76,6 +76,14 @@ class _ColumnSums:
 
 
 def _layer_norm(input, weight, bias, n_dims, eps):
+    dtype = input.dtype
+    if (
+        n_dims == 1
+        and input.size == input.shape[-1]
+        and 0 < input.size <= LONGEST_DOT
+        and (dtype is F32 or dtype is F64)
+    ):
+        return _layer_norm_one_row(input, weight, bias, eps)
     _check_float_dtype(input, "LayerNormKernelImpl")
     x, weight, bias = _as_compute_dtype(input), _as_compute_dtype(weight), _as_compute_dtype(bias)
     lead = x.shape[: x.ndim - n_dims]
@@ -200,6 +208,22 @@ def _interleave_pairs(first, second):
     pairs = np.empty((len(first), 2), first.dtype)
     pairs[:, 0], pairs[:, 1] = first, second
     return pairs
+
+
+def _layer_norm_one_row(x, weight, bias, eps):
+    """`_layer_norm` of a single row, with numbers for its statistics: the bits of `_layer_norm_few_rows`."""
+    row, number = x.reshape(-1), x.dtype.type
+    columns = number(len(row))
+    mean = (np.add.reduce(row) if len(row) < 4096 else sum_along_axis(row[None])[0, 0]) / columns
+    out = row - mean
+    rstd = number(1) / np.sqrt(out.dot(out) / columns + number(eps))
+    np.multiply(out, rstd, out)
+    if weight is not None:
+        np.multiply(out, weight, out)
+    if bias is not None:
+        np.add(out, bias, out)
+    small = (1,) * x.ndim
+    return out.reshape(x.shape), mean.reshape(small), rstd.reshape(small)
 
 
 def _layer_norm_few_rows(x, weight, bias, eps):
