@@ -91,6 +91,17 @@ def get_gemm_address(dtype: np.dtype) -> int | None:
 
 
 @functools.cache
+def copies_transposed_slowly(dtype: np.dtype) -> bool:
+    """True if BLAS's kernel for AVX-512 serves, which takes long to copy the second matrix where it is transposed."""
+    controls = _find_thread_controls()
+    name = controls and getattr(controls[2], "scipy_openblas_get_corename64_", None)
+    if not name or dtype.char != "f" or get_transposing_copy(dtype) is None:
+        return False
+    name.restype = ctypes.c_char_p
+    return name() == b"SkylakeX"
+
+
+@functools.cache
 def get_transposing_copy(dtype: np.dtype):
     """Return `turn(rows, columns, source, source_row, target, target_row)`, which writes a transpose multiplied by one.
 
