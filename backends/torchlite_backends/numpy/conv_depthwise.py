@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from . import conv_banded
+from . import conv_banded, conv_row_bands
 from .blas import get_transposing_copy
 from .cache_blocking import get_scratch_buffer, parallel_for
 from .conv_banded import view_as_2d
@@ -75,8 +75,13 @@ def _choose_blocks(plan, height, width):
 def _load_rows(array, block, first, last, slot):
     """Return the rows `first` to `last` of a block as (rows, columns, images, channels)."""
     image, end, channel, stop, *_ = block
+    out = get_scratch_buffer(slot, (last - first, array.shape[-1], end - image, stop - channel), array.dtype)
+    return _load_rows_into(out, array, block, first, last)
+
+
+def _load_rows_into(out, array, block, first, last):
+    image, end, channel, stop, *_ = block
     width, steps = array.shape[-1], array.shape[-1] * array.shape[-2]
-    out = get_scratch_buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
     turn, channels, line = get_transposing_copy(array.dtype), stop - channel, (end - image) * (stop - channel)
     if (last - first) * width <= _FEW_PLACES:
         out[...] = array[image:end, channel:stop, first:last].transpose(2, 3, 0, 1)
@@ -158,7 +163,10 @@ def _tile_weight(weight, channels, length, images):
 
 def conv_forward(x, weight, bias, plan, out):
     """Forward pass into `out`."""
-    if conv_banded.is_faster(plan, x) and conv_banded.conv_forward(x, weight, bias, plan, out):
+    if conv_row_bands.is_faster(plan):
+        if conv_row_bands.conv_forward(x, weight, bias, plan, out):
+            return out
+    elif conv_banded.is_faster(plan, x) and conv_banded.conv_forward(x, weight, bias, plan, out):
         return out
     x, target = view_as_2d(np.ascontiguousarray(x)), view_as_2d(out)
     length = 1 if max(plan.stride) > 1 else target.shape[-1]

@@ -9,7 +9,15 @@ import pytest
 import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.numpy import conv, conv_banded, conv_cpu_engine, conv_geometry, conv_nonoverlapping, winograd
+from torchlite_backends.numpy import (
+    conv,
+    conv_banded,
+    conv_cpu_engine,
+    conv_geometry,
+    conv_nonoverlapping,
+    conv_row_bands,
+    winograd,
+)
 
 F = torch.nn.functional
 
@@ -227,9 +235,17 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
 def bands_for_all(monkeypatch):
     for name, value in {"_LARGE": 0, "_SHORTEST": 0, "_TALL": 0, "_BLOCK": 1 << 11, "TILE": 8}.items():
         monkeypatch.setattr(conv_banded, name, value)
+    monkeypatch.setattr(conv_row_bands, "is_faster", lambda plan: False)
     conv_banded._make_band_layout.cache_clear()
     yield
     conv_banded._make_band_layout.cache_clear()
+
+
+@pytest.fixture
+def row_bands_for_all(monkeypatch):
+    monkeypatch.setattr(conv_row_bands, "is_faster", lambda plan: len(plan.size) == 2 and max(plan.stride) == 1)
+    monkeypatch.setattr(conv_row_bands, "_CACHED", 1 << 12)
+    monkeypatch.setattr(conv_row_bands, "_LITTLE", 0)
 
 
 def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
@@ -261,10 +277,20 @@ def test_bands_where_they_pay():
     assert not conv_banded.is_faster(*bands(8, 192, (64, 64), 3, 1, 32))  # hardly anything but zeros
 
 
-@pytest.mark.usefixtures("bands_for_all")
+def test_row_bands_where_they_pay():
+    def pay(*arguments):
+        return conv_row_bands.is_faster(bands(*arguments)[0])
+
+    assert pay(1, 144, (56, 56)) and pay(8, 96, (28, 28)) and pay(1, 64, (14, 14), 5) and pay(2, 768, (14, 14), 7)
+    assert not pay(1, 384, (14, 14)) and not pay(1, 768, (7, 7), 7)  # small images
+    assert not pay(1, 96, (112, 112), 3, 2) and not pay(2, 128, (2000,), 5)
+    assert not pay(1, 64, (28, 28), 7, 1, 12)  # hardly anything but zeros
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("stride", [1, 2])
-def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(rng, monkeypatch, value, stride):
+@pytest.mark.parametrize(("stride", "bands"), [(1, "bands"), (2, "bands"), (1, "row_bands")])
+def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(request, rng, monkeypatch, value, stride, bands):
+    request.getfixturevalue(f"{bands}_for_all")
     x, w = case(rng, 2, 8, 8, (11, 30), 3, 8)
     arguments = ((stride,) * 2, (1, 1), (1, 1), False, (0, 0), 8)
     g = rng.standard_normal(conv.convolution(x, w, None, *arguments).shape).astype("f4")
@@ -277,6 +303,7 @@ def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(rng, monkeypatch
     with np.errstate(all="ignore"):
         ours = all_of()
         monkeypatch.setattr(conv_banded, "is_faster", lambda plan, x: False)
+        monkeypatch.setattr(conv_row_bands, "is_faster", lambda plan: False)
         without = all_of()
     for a, b in zip(ours, without, strict=True):
         assert np.array_equal(np.isfinite(a), np.isfinite(b)) and np.array_equal(np.isnan(a), np.isnan(b))
@@ -288,6 +315,8 @@ def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(rng, monkeypatch
         (2, 5, (9, 7), 3, 1, 1, 1),
         (9, 70, (6, 5), 3, 1, 1, 1),  # several blocks of images and channels
         (1, 40, (61, 67), 3, 1, 1, 1),  # blocks of rows
+        (5, 33, (25, 40), 3, 1, 1, 1),  # bands of rows, the last with fewer
+        (3, 8, (23, 21), 5, 1, (3, 0), (2, 1)),
         (2, 33, (60, 40), 3, 2, 1, 1),
         (3, 8, (17, 19), 3, 2, 0, 1),
         (2, 6, (20, 21), (5, 2), (3, 1), (4, 0), (2, 3)),
@@ -301,10 +330,10 @@ def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(rng, monkeypatch
     ],
 )
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("bands", [False, True])
+@pytest.mark.parametrize("bands", ["", "bands", "row_bands"])
 def test_depthwise(request, rng, monkeypatch, bands, batch, channels, size, kernel, stride, padding, dilation, dtype):
     if bands:
-        request.getfixturevalue("bands_for_all")
+        request.getfixturevalue(f"{bands}_for_all")
     x, w = case(rng, batch, channels, channels, size, kernel, channels, dtype)
     bias = rng.standard_normal(channels).astype(dtype)
     two = check(rng, x, w, stride, padding, dilation, channels, bias)
