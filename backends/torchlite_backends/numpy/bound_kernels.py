@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import conv_cpu_engine, lstm
+from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm
 from .blas import single_threaded
+from .cache_blocking import LONG_ROW as _LONG_ROW
+from .cache_blocking import parallel_for
 from .conv import _conv_forward_numpy, _make_columns_function, _normalize_geometry
 from .conv_geometry import get_conv_geometry
+from .conv_windows import WindowSum
+from .deterministic_gemm import deterministic_dot
 from .fused_inference import ConvEpilogue
 
 # Elements of an image's columns up to which one call gathers them.
 _MAX_GATHERED = 1 << 13
+# Multiplications from which two threads share a convolution with a kernel of one.
+_SHARED = 1 << 23
+# Channels from which windows with a stride are summed: they are the runs.
+_WINDOW_CHANNELS = 128
 
 
 class Varying(NamedTuple):
@@ -61,10 +70,17 @@ def _bind_convolution(
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)
     if served is not None:
         return served
+    if plan.pointwise and plan.batch == plan.groups == 1:
+        return _bind_pointwise_convolution(weight, bias, finish, plan)
     if plan.batch == plan.groups == 1 and plan.channels * plan.taps * plan.places <= _MAX_GATHERED:
         return _bind_gathered_convolution(weight, bias, finish, plan)
+    quick = None
+    if plan.batch and plan.channels and plan.places and conv_depthwise.is_faster(plan, input.dtype):
+        quick = _bind_depthwise_convolution(weight, bias, finish, plan)
 
     def run(x: np.ndarray) -> np.ndarray:
+        if quick is not None and (found := quick(x)) is not None:
+            return found
         epilogue = None if finish is None else finish.copy()
         with single_threaded:
             out = _conv_forward_numpy(x, weight, bias, plan, epilogue)
@@ -89,11 +105,76 @@ def _bind_gathered_convolution(weight: np.ndarray, bias: np.ndarray | None, fini
         image = np.empty(size + 1, x.dtype)
         image[0] = 0
         image[1:] = x.reshape(-1)
-        out = matrix @ image[places]
+        with single_threaded:
+            out = matrix @ image[places]
         if column is not None:
             out += column
         out = out.reshape(shape)
         return out if finish is None else finish.apply_to_images(out)
+
+    return run
+
+
+def _bind_pointwise_convolution(weight: np.ndarray, bias: np.ndarray | None, finish: Any, plan: Any) -> Callable:
+    """Return the convolution of one image with a kernel of one: a product of the weight and the image."""
+    matrix = weight.reshape(plan.filters, plan.channels)
+    column = None if bias is None else bias[:, None]
+    clamp = _clamp_of(finish)
+    shape = (1, plan.filters, *plan.out)
+    work = plan.filters * plan.channels * plan.places
+    parts = _split_filters(plan.filters, 2 if work >= _SHARED else 1)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        image, out = x.reshape(plan.channels, plan.places), np.empty((plan.filters, plan.places), x.dtype)
+
+        def compute(part: slice) -> None:
+            rows = np.matmul(matrix[part], image, out=out[part])
+            if column is not None:
+                usual = np.setbufsize(16) if plan.places >= _LONG_ROW else 0
+                np.add(rows, column[part], out=rows)
+                if usual:
+                    np.setbufsize(usual)
+            if clamp is not None:
+                clamp(rows)
+
+        with single_threaded:
+            parallel_for(compute, parts)
+        return out.reshape(shape)
+
+    return run
+
+
+def _split_filters(count: int, parts: int) -> list[tuple[slice]]:
+    """Return slices of filters, of multiples of 16 but for the last."""
+    cuts = [-(-count * k // (16 * parts)) * 16 for k in range(parts)] + [count]
+    return [(slice(a, b),) for a, b in itertools.pairwise(cuts) if a < b]
+
+
+def _clamp_of(finish: Any) -> Callable | None:
+    """Return a function that clamps an array in place; None if nothing is clamped."""
+    if finish is None or (finish.least == -math.inf and finish.most == math.inf):
+        return None
+    return lambda rows: finish._apply_to_rows(rows, (), rows)
+
+
+def _bind_depthwise_convolution(weight: np.ndarray, bias: np.ndarray | None, finish: Any, plan: Any) -> Callable | None:
+    """Return a depthwise convolution whose result is None if it is not finite."""
+    clamp = _clamp_of(finish)
+    if conv_row_bands.is_faster(plan):
+        matrices = conv_row_bands.make_matrices(weight, bias, plan)
+
+        def compute(x: np.ndarray, out: np.ndarray) -> bool:
+            return conv_row_bands.conv_with_matrices(x, matrices, plan, out, clamp)
+
+    elif plan.batch == 1 and (max(plan.stride) == 1 or plan.channels >= _WINDOW_CHANNELS):
+        compute = WindowSum(weight, bias, plan, clamp).run
+    else:
+        return None
+
+    def run(x: np.ndarray) -> np.ndarray | None:
+        x, out = np.ascontiguousarray(x), np.empty((plan.batch, plan.channels, *plan.out), x.dtype)
+        with single_threaded:
+            return out if compute(x, out) else None
 
     return run
 
@@ -104,7 +185,7 @@ def _bind_channel_product(weight: np.ndarray, bias: np.ndarray | None, finish: A
     shape = (1, len(matrix), *(1,) * (weight.ndim - 2))
 
     def run(x: np.ndarray) -> np.ndarray:
-        out = matrix @ x.reshape(-1)
+        out = deterministic_dot(matrix, x.reshape(-1))
         if bias is not None:
             out += bias
         out = out.reshape(shape)

@@ -19,6 +19,14 @@ CONVOLUTIONS = {
     "one position of a signal": (1, 40, 30, (1,), 1, 1, 0, 1, 1),
     "batch": (3, 8, 12, (10, 11), 3, 1, 1, 1, 1),
     "depthwise": (1, 16, 16, (14, 14), 5, 1, 2, 1, 16),
+    "depthwise, windows": (1, 16, 16, (9, 11), 3, 1, 1, 1, 16),
+    "depthwise, windows of few": (1, 6, 6, (5, 4), 3, 1, 4, 2, 6),
+    "depthwise, blocks of windows": (1, 130, 130, (40, 41), 3, 2, 1, 1, 130),
+    "depthwise, a batch": (3, 6, 6, (9, 11), 3, 1, 0, 1, 6),
+    "depthwise, bands of rows": (2, 20, 20, (50, 47), 3, 1, 1, 1, 20),
+    "depthwise signal": (1, 6, 6, (50,), 3, 1, 1, 1, 6),
+    "one position of a kernel": (1, 12, 40, (9, 7), 1, 1, 0, 1, 1),
+    "one position of a kernel, shared": (1, 64, 100, (40, 40), 1, 1, 0, 1, 1),
     "groups": (2, 8, 16, (14, 14), 3, 1, 1, 1, 2),
     "large": (1, 32, 32, (28, 28), 3, 1, 1, 1, 1),
 }
@@ -51,6 +59,21 @@ def test_convolution(case, biased, clamp, dtype):
         want = table[name](x, weight, bias, *rest, *norm)
         np.testing.assert_allclose(found(x), want, rtol=1e-5 if dtype == "f4" else 1e-12, atol=1e-4)
         assert found(x).shape == want.shape
+
+
+@pytest.mark.parametrize("case", [name for name in CONVOLUTIONS if name.startswith("depthwise")])
+@pytest.mark.parametrize("value", [math.inf, math.nan, 1e30])
+def test_values_that_are_not_finite_reach_only_their_windows(case, value):
+    batch, channels, _, size, kernel, stride, padding, dilation, groups = CONVOLUTIONS[case]
+    rng, rank = np.random.default_rng(0), len(size)
+    weight = rng.standard_normal((channels, 1, *(kernel,) * rank)).astype("f4")
+    x = rng.standard_normal((batch, channels, *size)).astype("f4")
+    x[0, 3, 2] = value
+    rest = (*((n,) * rank for n in (stride, padding, dilation)), False, (0,) * rank, groups)
+    with np.errstate(all="ignore"):
+        got = bind_kernel("convolution", (varying(x), weight, None, *rest))(x)
+        want = backend.kernels(0)["convolution"](x, weight, None, *rest)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
 def test_batch_norm_is_folded():
