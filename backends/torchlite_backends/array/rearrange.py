@@ -29,7 +29,7 @@ def split_with_sizes(input, split_sizes, dim=0):
             f"split_with_sizes expects split_sizes to sum exactly to {input.shape[dim]} (input tensor's size at "
             f"dimension {dim}), but got split_sizes={list(split_sizes)}"
         )
-    if any(n < 0 for n in split_sizes):
+    if split_sizes and min(split_sizes) < 0:
         raise RuntimeError(
             "split_with_sizes expects split_sizes have only non-negative entries, but got "
             f"split_sizes={list(split_sizes)}"

@@ -25,7 +25,7 @@ from .large_pointwise import _where as choose_bits
 from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, raise_not_implemented, run_in_float32
 
 I32, I8 = np.dtype("i4"), np.dtype("i1")
-ONE_BIT = np.ones((), I32)
+ONE_BIT, ONE = np.ones((), I32), np.ones((), F32)
 
 
 def apply_blockwise(body, kernel, x, *more, block=0):
@@ -138,8 +138,8 @@ def _choose_fastest_exp(dtype):
 
 @functools.cache
 def _scaled_cdf_coefficients():
-    """Return the coefficients of -2 P, highest power first, for the float32 exponential function."""
-    return [np.float32(-2 * c * _choose_fastest_exp(F32)[1]) for c in NORMAL_TANH]
+    """Return the coefficients of -2 P, highest power first, for the float32 exponential function, as 0-d arrays."""
+    return [np.array(-2 * c * _choose_fastest_exp(F32)[1], F32) for c in NORMAL_TANH]
 
 
 def _compute_reciprocal_cdf(x, approximate, out):
@@ -154,15 +154,15 @@ def _compute_reciprocal_cdf(x, approximate, out):
     else:
         highest, *others, last = _scaled_cdf_coefficients()
         square = get_scratch_buffer(1, x.shape, F32)
-        np.multiply(x, x, out=square)
-        np.multiply(square, highest, out=out)
+        np.multiply(x, x, square)
+        np.multiply(square, highest, out)
         for coefficient in others:
-            np.add(out, coefficient, out=out)
-            np.multiply(out, square, out=out)
-        np.add(out, last, out=out)
-    np.multiply(out, x, out=out)
-    exponential(out, out=out)
-    np.add(out, x.dtype.type(1), out=out)
+            np.add(out, coefficient, out)
+            np.multiply(out, square, out)
+        np.add(out, last, out)
+    np.multiply(out, x, out)
+    exponential(out, out)
+    np.add(out, ONE if x.dtype is F32 else x.dtype.type(1), out)
 
 
 def _compute_normal_cdf(x, approximate, out=None):

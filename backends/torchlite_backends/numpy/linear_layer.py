@@ -6,7 +6,15 @@ import math
 
 import numpy as np
 
-from .deterministic_gemm import MAX_GEMM_WORK, deterministic_dot, deterministic_matmul, matmul_bias
+from .blas import single_threaded
+from .deterministic_gemm import (
+    MAX_GEMM_WORK,
+    MAX_GEMV_SIZE,
+    deterministic_dot,
+    deterministic_matmul,
+    matmul_bias,
+    native_gemm,
+)
 from .half_casts import half_gemv
 from .row_blocks import F32, F64, is_half, ones, run_in_float32
 
@@ -28,6 +36,23 @@ def linear(input, weight, bias=None):
         out = input.dot(weight.T)
         out += bias
         return out
+    # Then single rows, as when text is generated: calls around the product take as long as one of 256 by 256.
+    if (
+        dtype is F32
+        and bias is not None
+        and weight.dtype is F32
+        and bias.dtype is F32
+        and weight.ndim == 2
+        and input.ndim
+        and input.size == input.shape[-1] == weight.shape[1]
+        and bias.shape == weight.shape[:1]
+        and MAX_GEMV_SIZE <= weight.size < native_gemm.least
+        and native_gemm.row is None
+    ):
+        with single_threaded:
+            out = input.reshape(1, -1).dot(weight.T)
+        np.add(out, bias, out)
+        return out if input.ndim == 2 else out.reshape(input.shape[:-1] + bias.shape)
     if dtype is not weight.dtype and dtype != weight.dtype:
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if bias is not None and bias.dtype is not dtype and bias.dtype != dtype:
