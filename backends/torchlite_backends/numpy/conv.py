@@ -236,7 +236,8 @@ def _convolve_by_filters(matrix, columns_of, bias, plan, out):
         if bias is not None:
             piece += bias[part, None]
 
-    _parallel_for(convolve_filters, _cut_into_even_slices(plan.filters), columns.size)
+    parts = [slice(0, plan.filters)] if plan.is_little else _cut_into_even_slices(plan.filters)
+    _parallel_for(convolve_filters, parts, columns.size)
     if plan.batch > 1:
         _from_rows(rows, out, plan, block)
     return out

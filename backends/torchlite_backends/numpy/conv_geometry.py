@@ -64,12 +64,13 @@ class ConvGeometry:
 
     def _set_block_sizes(self, columns):
         """Set the number of images and of output rows per block."""
+        total = self.batch * columns
+        work = total * (self.filters // self.groups + (0 if self.pointwise else _GATHERED))
+        self.is_little = work < _LITTLE
         if self.by_filters:
             self.images, self.rows = self.batch, self.out[0]
             return
-        total = self.batch * columns
-        work = total * (self.filters // self.groups + (0 if self.pointwise else _GATHERED))
-        limit = max(1, total if work < _LITTLE else min(BLOCK, total // MIN_BLOCKS))
+        limit = max(1, total if self.is_little else min(BLOCK, total // MIN_BLOCKS))
         batch = max(1, self.batch)
         self.images = max(1, min(batch, limit // columns))
         if self.batch_inner:
