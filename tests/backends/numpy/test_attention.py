@@ -170,3 +170,23 @@ def test_memory_does_not_grow_with_the_square(monkeypatch):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 6 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 4, 1, 80, 16, 16), (2, 3, 5, 7, 4, 6), (1, 2, 31, 200, 64, 8), (1, 1, 1, 700, 64, 64)]
+)
+@pytest.mark.parametrize("from_layer", [False, True])
+@pytest.mark.parametrize("size", [1, 60])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_queries_have_the_bits_and_strides_of_a_tile(monkeypatch, shape, from_layer, size, dtype):
+    groups, heads, rows, columns, width, last = shape
+    shapes = [(groups, heads, rows, width), (groups, heads, columns, width), (groups, heads, columns, last)]
+    query, key, value = arrays(*shapes, dtype=dtype)
+    query *= size
+    if from_layer:
+        query, key, value = (x.swapaxes(1, 2).copy().swapaxes(1, 2) for x in (query, key, value))
+    found = CPU._sdpa(query, key, value, None, False, width**-0.5)
+    monkeypatch.setattr(attention, "_attend_few_rows", lambda *args: None)
+    want = CPU._sdpa(query, key, value, None, False, width**-0.5)
+    for one, other in zip(found, want, strict=True):
+        assert one.tobytes() == other.tobytes() and (one.shape, one.strides) == (other.shape, other.strides)

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite_backends.numpy import cache_blocking
+from torchlite_backends.numpy import cache_blocking, normalisation
 
 CPU = table_of(torch.device("cpu"))
 SIZES = [(3, 5), (1, 1), (300, 400)]
@@ -246,3 +246,18 @@ def test_an_epilogue_writes_to_images_with_their_channels_last(normalized):
     found = epilogue.apply_to_images(images)
     assert found is images and found.strides == strides
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 256, 4096, 8192])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("affine", [False, True])
+def test_layer_norm_of_one_row_has_the_bits_of_several(rng, columns, dtype, affine):
+    x = (rng.standard_normal((2, 1, columns)) * 3 + 5).astype(dtype)
+    weight = rng.standard_normal(columns).astype(dtype) if affine else None
+    pair = normalisation._layer_norm_few_rows(x[:, 0], weight, weight, 1e-5)
+    for k in range(2):
+        found = CPU._layer_norm(x[k : k + 1], weight, weight, 1, 1e-5)
+        assert [a.shape for a in found] == [(1, 1, columns), (1, 1, 1), (1, 1, 1)]
+        alone = normalisation._layer_norm_few_rows(x[k], weight, weight, 1e-5)
+        assert [a.tobytes() for a in found] == [a.tobytes() for a in alone]
+        np.testing.assert_allclose(found[0][0, 0], pair[0][k], rtol=1e-5, atol=1e-5)

@@ -6,6 +6,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import table_of
 from torchlite_backends.numpy import deterministic_gemm
+from torchlite_backends.numpy.blas import single_threaded
 
 CPU = table_of(torch.device("cpu"))
 
@@ -65,3 +66,42 @@ def test_parts_follow_the_size():
     )
     assert count(1 << 26, 100) == 1 and count(1 << 26, 130) == 2  # lines of a part
     assert count(1 << 28, 1024) == 4 and count(1 << 30, 4096) == 16 and count(1 << 40, 1 << 20) == 32
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [(2, 256, 1024), (64, 1024, 256), (33, 100, 300), (8, 3000, 700)]
+)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("slowly", [True, False])
+def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
+    """The transposed product of few rows, whatever kernels BLAS has."""
+    monkeypatch.setattr(deterministic_gemm, "copies_transposed_slowly", lambda dtype: slowly)
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((columns, inner), "f4")
+    b = rng.standard_normal(columns, "f4") if bias else None
+    want = x.astype("f8") @ w.T.astype("f8") + (0 if b is None else b)
+    found = deterministic_gemm.matmul_bias(x, w.T, b)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-3)
+    parts = np.empty_like(found)
+    with single_threaded:
+        for task in deterministic_gemm.make_matmul_tasks(x, w.T, parts, b):
+            task()
+    assert parts.tobytes() == found.tobytes() and found.flags.c_contiguous
+    for other in (x[:, ::-1].copy()[:, ::-1], np.asfortranarray(x), x[::-1]):
+        right = want[::-1] if other.base is x else want
+        np.testing.assert_allclose(deterministic_gemm.matmul_bias(other, w.T, b), right, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (1, 1)])
+def test_one_row(lead):
+    rng = np.random.default_rng(0)
+    x, w, b = (
+        rng.standard_normal((*lead, 200), "f4"),
+        rng.standard_normal((300, 200), "f4"),
+        rng.standard_normal(300, "f4"),
+    )
+    found = CPU.linear(x, w, b)
+    assert found.shape == (*lead, 300)
+    np.testing.assert_allclose(found, x @ w.T + b, rtol=1e-4, atol=1e-4)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        CPU.linear(x, w.astype("f8"), b)

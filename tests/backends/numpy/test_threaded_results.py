@@ -202,6 +202,18 @@ def test_copies_and_casts(rng, layout):
     agree(target, other)
 
 
+@pytest.mark.parametrize("table", [SMALL, LARGE], ids=["small", "large"])
+def test_joined_arrays_are_row_major_unless_all_are_channels_last(rng, table):
+    kept, last = numbers(rng, (1, 40, 64, 50)), numbers(rng, (1, 64, 1, 50)).transpose(0, 2, 1, 3)
+    held = numbers(rng, (1, 64, 40, 50)).transpose(0, 2, 1, 3)
+    for first in (kept, held):
+        found = table["cat"]([first, last], 1)
+        assert found.flags.c_contiguous
+        np.testing.assert_array_equal(found, np.concatenate([first, last], 1))
+    images = numbers(rng, (2, 30, 40, 50)).transpose(0, 3, 1, 2)
+    assert table["cat"]([images, images], 1).transpose(0, 2, 3, 1).flags.c_contiguous
+
+
 @pytest.mark.parametrize("dim", [0, 1, -1])
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_joined_arrays(rng, layout, dim):
