@@ -162,7 +162,7 @@ def _matmul_part(a, b, out, bias):
 def _is_thin(a, b):
     """True if `_multiply_thin` is faster: `b` is transposed, and copying it costs more than transposing the result."""
     return (
-        1 < len(a) <= min(2 * len(b) // 3, b.shape[1])
+        1 < len(a) <= min(len(b) // 2, b.shape[1])
         and a.shape[1] == len(b)
         and b.flags.f_contiguous
         and a.flags.c_contiguous
