@@ -28,7 +28,7 @@ _F32 = np.dtype(np.float32)
 # the other order costs.
 _GAIN_PER_1000_MULS, _GAIN_PER_RESULT, _COST_PER_COPY = 4.0, 0.05, 0.4
 # Multiplications for each number that a convolution reads or writes, from which it begins a region.
-_MIN_MULS_TO_BEGIN = 16
+_MIN_MULS_TO_BEGIN = 8
 
 
 def use_channels_last(program: Program, layouts: Layouts, memory: dict[int, int], table: Any) -> Program:

@@ -222,7 +222,7 @@ def _is_filtering_faster(plan: Any) -> bool:
     return (
         plan.kernel == (3, 3)
         and plan.groups == 1
-        and max(plan.stride + plan.dilation) == 1
+        and max(plan.stride) == 1
         and min(plan.channels, plan.filters) >= _FILTERING_MIN_CHANNELS
         and plan.channels * plan.filters <= _FILTERING_MAX_WEIGHTS
         and plan.batch * plan.places >= _FILTERING_MIN_PLACES
@@ -233,9 +233,11 @@ def _bind_filtering(run: Convolutions, plan: Any, weight: Any, bias: Any, bounds
     vector = run._wide // 2
     domain = np.einsum("ij,fcjk,lk->ilfc", _TO_DOMAIN, weight.astype(np.float64), _TO_DOMAIN)
     matrices = domain.reshape(16 * plan.filters, plan.channels, 1, 1)
-    down, across = -(-plan.out[0] // 2), -(-plan.out[1] // 2)
+    # Lines and columns of tiles: those between the places of dilated tiles follow each other.
+    down, across = (-(-n // (2 * far)) * far for n, far in zip(plan.out, plan.dilation, strict=True))
     tiles = max(24, min(96, (1 << 13) // (plan.channels + plan.filters)))
-    step = max(1, min(tiles // across, -(-plan.batch * down // 4)))
+    far = plan.dilation[0]
+    step = max(1, min(tiles // (across * far), -(-plan.batch * down // (4 * far)))) * far
     return LastKernel(
         run, "last_filtering", (plan.batch, *plan.out, plan.filters), -(-plan.batch * down // step), True,
         [pack_weights(matrices, 16, vector), _pad_bias(bias, 1, plan.filters, vector), bounds],

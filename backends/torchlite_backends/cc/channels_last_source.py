@@ -133,61 +133,78 @@ template <> struct LastTiles<0> {
 };
 
 // Where the positions first..last of the output read each tap; `zeros` outside of the image.
-static void last_places(const Window& p, const float* images, i64 row, const float* zeros, i64 first, i64 last,
+static void last_places(const Window p, const float* images, i64 row, const float* zeros, i64 first, i64 last,
                         const float** from) {
     const i64 count = last - first, area = p.rows * p.columns;
+    if (p.kernel_rows * p.kernel_columns == 1 && area == p.high * p.wide && !p.above && !p.left) {
+        for (i64 k = 0; k < count; k++) from[k] = images + (first + k) * row;
+        return;
+    }
     i64 image = first / area, r = first % area / p.columns, c = first % p.columns;
-    for (i64 k = 0; k < count; k++) {
-        const float* base = images + image * p.high * p.wide * row;
+    for (i64 k = 0; k < count;) {  // from line to line of the output
+        const i64 run = least(count - k, p.columns - c);
         const float** to = from + k;
         for (i64 i = 0; i < p.kernel_rows; i++) {
             const i64 y = r * p.down - p.above + i * p.far_down;
+            const float* line = images + (image * p.high + y) * p.wide * row;
             for (i64 j = 0; j < p.kernel_columns; j++, to += count) {
-                const i64 x = c * p.right - p.left + j * p.far_right;
-                *to = y >= 0 && y < p.high && x >= 0 && x < p.wide ? base + (y * p.wide + x) * row : zeros;
+                i64 x = c * p.right - p.left + j * p.far_right;
+                if (y < 0 || y >= p.high) for (i64 n = 0; n < run; n++) to[n] = zeros;
+                else for (i64 n = 0; n < run; n++, x += p.right)
+                    to[n] = x >= 0 && x < p.wide ? line + x * row : zeros;
             }
         }
-        if (++c == p.columns) {
-            c = 0;
-            if (++r == p.rows) r = 0, image++;
-        }
+        k += run;
+        c = 0;
+        if (++r == p.rows) r = 0, image++;
     }
 }
 
-// The numbers that the positions first..last read: `channels` of each tap, `apart`.
-static void gather_last(const Window& p, const float* images, i64 row, i64 channels, i64 first, i64 last, float* to,
+// Numbers between what two positions have gathered: nothing is overwritten if whole vectors are copied.
+static i64 gathered_apart(const Window& p, i64 channels) {
+    const i64 run = p.kernel_columns * channels, apart = (p.kernel_rows - 1) * run + (run + W - 1) / W * W;
+    return apart % 256 ? apart : apart + 16;
+}
+
+// The numbers that the positions first..last read: `channels` of each tap.
+static void gather_last(const Window p, const float* images, i64 row, i64 channels, i64 first, i64 last, float* to,
                         i64 apart) {
     const i64 area = p.rows * p.columns, run = p.kernel_columns * channels;
     const bool joined = p.kernel_columns == 1 || (p.far_right == 1 && row == channels);
     const float* end = images + (p.batch * p.high * p.wide - 1) * row + channels;
     i64 image = first / area, r = first % area / p.columns, c = first % p.columns;
-    for (i64 k = first; k < last; k++, to += apart) {
-        const float* base = images + image * p.high * p.wide * row;
-        const i64 x = c * p.right - p.left;
-        const bool inside = x >= 0 && x + (p.kernel_columns - 1) * p.far_right < p.wide;
-        float* target = to;
-        for (i64 i = 0; i < p.kernel_rows; i++, target += run) {
+    for (i64 k = first; k < last;) {
+        const i64 count = least(last - k, p.columns - c), reach = (p.kernel_columns - 1) * p.far_right;
+        // Positions c + begin .. c + inside read no column beside the image.
+        const i64 x = c * p.right - p.left, begin = x < 0 ? least(count, (p.right - 1 - x) / p.right) : 0;
+        const i64 spare = p.wide - 1 - reach - x, whole = spare < 0 ? 0 : least(count, spare / p.right + 1);
+        for (i64 i = 0; i < p.kernel_rows; i++) {
             const i64 y = r * p.down - p.above + i * p.far_down;
+            float* target = to + i * run;
             if (y < 0 || y >= p.high) {
-                for (i64 n = 0; n < run; n++) target[n] = 0;
+                for (i64 n = 0; n < count; n++) for (i64 m = 0; m < run; m++) target[n * apart + m] = 0;
                 continue;
             }
-            const float* line = base + (y * p.wide + x) * row;
-            if (inside && joined && line + (run + W) <= end) {
-                for (i64 n = 0; n < run; n += W) *(V*)(target + n) = *(const V*)(line + n);
-                continue;
-            }
-            for (i64 j = 0; j < p.kernel_columns; j++) {
-                const i64 at = x + j * p.far_right;
-                const bool there = at >= 0 && at < p.wide;
-                for (i64 n = 0; n < channels; n++)
-                    target[j * channels + n] = there ? line[j * p.far_right * row + n] : 0;
-            }
+            const float* line = images + ((image * p.high + y) * p.wide + x) * row;
+            const auto carefully = [&](i64 n) {
+                for (i64 j = 0; j < p.kernel_columns; j++) {
+                    const i64 at = x + n * p.right + j * p.far_right;
+                    const bool there = at >= 0 && at < p.wide;
+                    for (i64 m = 0; m < channels; m++)
+                        target[n * apart + j * channels + m] = there ? line[(n * p.right + j * p.far_right) * row + m] : 0;
+                }
+            };
+            i64 n = 0;
+            for (; n < begin; n++) carefully(n);
+            if (joined) for (; n < whole && line + n * p.right * row + (run + W) <= end; n++)
+                for (i64 m = 0; m < run; m += W)
+                    *(V*)(target + n * apart + m) = *(const V*)(line + n * p.right * row + m);
+            for (; n < count; n++) carefully(n);
         }
-        if (++c == p.columns) {
-            c = 0;
-            if (++r == p.rows) r = 0, image++;
-        }
+        to += count * apart;
+        k += count;
+        c = 0;
+        if (++r == p.rows) r = 0, image++;
     }
 }
 
@@ -198,7 +215,7 @@ ENTRY last_products(const void* given, const int*, i64, i64 parts, int* taken) {
     const i64 depth = p.channels / p.groups, filters = p.filters / p.groups;
     const i64 panels = (filters + WIDE - 1) / WIDE, by_group = (filters + W - 1) / W * W * depth * kernel;
     const i64 taps = p.gathered ? 1 : kernel, channels = p.gathered ? depth * kernel : depth;
-    const i64 apart = p.gathered ? channels + (channels % 256 ? 0 : 16) : 0;
+    const i64 apart = p.gathered ? gathered_apart(p.at, depth) : 0;
     return parts_of(taken, parts, [&](i64 part) {
         const i64 first = part / p.shares * p.step, last = least(total, first + p.step), count = last - first;
         const i64 share = part % p.shares;
@@ -236,7 +253,9 @@ ENTRY last_products(const void* given, const int*, i64, i64 parts, int* taken) {
 }
 
 // 3x3 with stride 1 by Winograd's filtering F(2x2, 3x3), see `winograd_source`. The weights are 16 packed matrices. A
-// part is `step` lines of tiles, counted through all images. It fails where something is not finite.
+// part is `step` lines of tiles, counted through all images; it has the results of whole lines. With a dilation, the
+// places of a tile are so far apart, and a line is followed by those that lie between. It fails where something is not
+// finite.
 struct LastFiltering {
     const float* images;
     float* out;
@@ -247,14 +266,15 @@ struct LastFiltering {
     Ending ending;
 };
 
-// The tile of 4x4 inputs at (y, x), in the domain: 16 rows of channels, `apart`.
-static void filter_last_inputs(const LastFiltering& p, const float* image, i64 y, i64 x, float* to, i64 apart) {
+// The tile of 4x4 inputs from (top, side) on, in the domain: 16 rows of channels, `apart`.
+static void filter_last_inputs(const LastFiltering& p, const float* image, i64 top, i64 side, float* to, i64 apart) {
     for (i64 channel = 0; channel < p.channels; channel += W) {
         const i64 n = least(W, p.channels - channel);
         V d[4][4], half[4][4];
         for (int i = 0; i < 4; i++) for (int j = 0; j < 4; j++) {
-            const bool there = y + i >= 0 && y + i < p.at.high && x + j >= 0 && x + j < p.at.wide;
-            d[i][j] = there ? few_at(image + ((y + i) * p.at.wide + x + j) * p.row + channel, n) : V{};
+            const i64 y = top + i * p.at.far_down, x = side + j * p.at.far_right;
+            const bool there = y >= 0 && y < p.at.high && x >= 0 && x < p.at.wide;
+            d[i][j] = there ? few_at(image + (y * p.at.wide + x) * p.row + channel, n) : V{};
         }
         for (int i = 0; i < 4; i++) {
             half[i][0] = d[i][0] - d[i][2];
@@ -289,7 +309,7 @@ static void filter_last_outputs(const LastFiltering& p, const float* sums, i64 a
             watch += pair[0] * 0.0f + pair[1] * 0.0f;
             for (int j = 0; j < 2; j++) if (i < down && j < right) {
                 const V v = p.limits ? limited(pair[j], p.limits[0] + V{}, p.limits[1] + V{}) : pair[j];
-                put_few(to + (i * p.at.columns + j) * p.filters + f, v, n);
+                put_few(to + (i * p.at.far_down * p.at.columns + j * p.at.far_right) * p.filters + f, v, n);
             }
         }
     }
@@ -297,7 +317,9 @@ static void filter_last_outputs(const LastFiltering& p, const float* sums, i64 a
 
 ENTRY last_filtering(const void* given, const int*, i64, i64 parts, int* taken) {
     const LastFiltering& p = *(const LastFiltering*)given;
-    const i64 down = (p.at.rows + 1) / 2, across = (p.at.columns + 1) / 2, all = p.at.batch * down;
+    const i64 far_down = p.at.far_down, far_right = p.at.far_right;
+    const i64 down = (p.at.rows + 2 * far_down - 1) / (2 * far_down) * far_down, all = p.at.batch * down;
+    const i64 across = (p.at.columns + 2 * far_right - 1) / (2 * far_right) * far_right;
     const i64 line = p.at.columns * p.filters, panels = (p.filters + WIDE - 1) / WIDE;
     const i64 matrix = (p.filters + W - 1) / W * W * p.channels;
     const float none[WIDE] = {};
@@ -305,7 +327,9 @@ ENTRY last_filtering(const void* given, const int*, i64, i64 parts, int* taken) 
         const i64 begin = part * p.step, end = least(all, begin + p.step), tiles = (end - begin) * across;
         // Lines of zeros keep rows of a multiple of 4 KiB from the same places of the first-level cache.
         const i64 inner = tiles * p.channels + 16, outer = tiles * p.filters + 16;
-        const auto row_of = [&](i64 tile_line) { return tile_line / down * p.at.rows + tile_line % down * 2; };
+        // The first of two places that the k-th tile of a line or column has.
+        const auto place = [](i64 k, i64 far) { return k / far * 2 * far + k % far; };
+        const auto row_of = [&](i64 k) { return k / down * p.at.rows + place(k % down, far_down); };
         const i64 first = row_of(begin) * line, last = (end == all ? p.at.batch * p.at.rows : row_of(end)) * line;
         float* domain = scratch(16 * (inner + outer) + 2 * tiles + 64 + ending_room(p.ending, last - first));
         if (!domain) return false;
@@ -316,8 +340,8 @@ ENTRY last_filtering(const void* given, const int*, i64, i64 parts, int* taken) 
         i64 tile = 0;
         for (i64 k = begin; k < end; k++) for (i64 t = 0; t < across; t++, tile++) {
             const float* image = p.images + k / down * p.at.high * p.at.wide * p.row;
-            filter_last_inputs(p, image, k % down * 2 - p.at.above, 2 * t - p.at.left, domain + tile * p.channels,
-                               inner);
+            filter_last_inputs(p, image, place(k % down, far_down) - p.at.above, place(t, far_right) - p.at.left,
+                               domain + tile * p.channels, inner);
         }
         const i64 blocks = (tiles + LM - 1) / LM;
         for (int k = 0; k < 16; k++) {
@@ -335,10 +359,11 @@ ENTRY last_filtering(const void* given, const int*, i64, i64 parts, int* taken) 
         V watch{};
         tile = 0;
         for (i64 k = begin; k < end; k++) for (i64 t = 0; t < across; t++, tile++) {
-            const i64 y = k % down * 2;
-            float* to = out + row_of(k) * line - first + 2 * t * p.filters;
-            filter_last_outputs(p, sums + tile * p.filters, outer, least(2, p.at.rows - y),
-                                least(2, p.at.columns - 2 * t), to, watch);
+            const i64 y = place(k % down, far_down), x = place(t, far_right);
+            if (y >= p.at.rows || x >= p.at.columns) continue;
+            filter_last_outputs(p, sums + tile * p.filters, outer, y + far_down < p.at.rows ? 2 : 1,
+                                x + far_right < p.at.columns ? 2 : 1, out + (row_of(k) * line - first) + x * p.filters,
+                                watch);
         }
         if (p.ending.run) end_part(p.ending, given, room, first, last);
         float bad = 0;
@@ -500,6 +525,10 @@ struct LastTurn {
     i64 row, batch, down, across;
 };
 
+template <int D> static void turn_few(const float* source, float* target, i64 across, i64 begin, i64 end) {
+    for (i64 j = begin; j < end; j++) for (int i = 0; i < D; i++) target[j * D + i] = source[i * across + j];
+}
+
 // Matrices (down, across) as (across, down). A part is 64 numbers of each row of a matrix.
 ENTRY turn_last(const void* given, const int*, i64, i64 parts, int* taken) {
     const LastTurn& p = *(const LastTurn*)given;
@@ -509,6 +538,9 @@ ENTRY turn_last(const void* given, const int*, i64, i64 parts, int* taken) {
         const i64 matrix = part / shares, begin = part % shares * SHARE, end = least(p.across, begin + SHARE);
         const float* source = p.source + matrix * p.down * p.across;
         float* target = p.target + matrix * p.down * p.across;
+        if (p.down == 2) return turn_few<2>(source, target, p.across, begin, end), true;
+        if (p.down == 3) return turn_few<3>(source, target, p.across, begin, end), true;
+        if (p.down == 4) return turn_few<4>(source, target, p.across, begin, end), true;
         for (i64 i0 = 0; i0 < p.down; i0 += SIDE) for (i64 j0 = begin; j0 < end; j0 += SIDE) {
             const i64 i1 = least(p.down, i0 + SIDE), j1 = least(end, j0 + SIDE);
             if (i1 - i0 == SIDE && j1 - j0 == SIDE) {
