@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
 
+from .dead_code_elimination import eliminate_dead_code
 from .program_ir import Layouts, Program, Slot, Step
+from .row_major_layouts import infer_layouts
 from .step_purity import is_pure
 
 _CONVOLUTIONS = ("convolution", "_fused_conv_bn")
@@ -31,21 +34,28 @@ _GAIN_PER_1000_MULS, _GAIN_PER_RESULT, _COST_PER_COPY = 4.0, 0.05, 0.4
 _MIN_MULS_TO_BEGIN = 8
 
 
-def use_channels_last(program: Program, layouts: Layouts, memory: dict[int, int], table: Any) -> Program:
+def use_channels_last(
+    program: Program, given: list[Any], layouts: Layouts, memory: dict[int, int], table: Any
+) -> Program:
     """Return the program with images whose channels are last, in all regions that this makes faster.
 
-    A region are the steps between which images need no copy into the other order.
+    A region are the steps between which images need no copy into the other order. given: inputs for a trial run, which
+    finds the layouts anew: views of an image in another order have other strides.
     """
     refused: set[int] = set()
     while True:
         attempt = _Attempt(program, layouts, memory, table, refused)
         found = attempt.run()
         losing = attempt.find_losing_convolutions()
-        if not losing:
-            layouts.update(attempt.layouts)
-            memory.update(attempt.memory)
-            return found
-        refused |= losing
+        if losing:
+            refused |= losing
+            continue
+        if not any(attempt.convolutions.values()):
+            return program
+        found = eliminate_dead_code(found)
+        run_quietly(infer_layouts, found, given, layouts, memory, table)
+        layouts.update({n: (raw.shape, raw.dtype, raw.flags.c_contiguous) for n, raw in found.held.items()})
+        return found
 
 
 def end_in_chains(program: Program, layouts: Layouts) -> Program:
@@ -73,6 +83,11 @@ def end_in_chains(program: Program, layouts: Layouts) -> Program:
     return replace(program, steps=[step for step in steps if id(step) not in gone])
 
 
+def _is_pointwise(step: Step) -> bool:
+    op = REGISTRY.get(step.name)
+    return op is not None and bool(op.tags & POINTWISE) and not op.tags & VIEW
+
+
 def _as_4d(shape: tuple) -> tuple:
     return (1,) * (4 - len(shape)) + tuple(shape)
 
@@ -90,6 +105,9 @@ class _Attempt:
         self.program, self.table, self.refused = program, table, refused
         self.layouts, self.memory, self.held = dict(layouts), dict(memory), dict(program.held)
         self.shown = program.shown()
+        # Memory of results, and that which steps read that make results: these may have the strides of what they read.
+        near = {n for step in program.steps if self.shown & {*step.makes()} for n in step.uses()}
+        self.memory_of_shown = {memory.get(n) for n in self.shown | near}
         self.steps: list[Step] = []
         self.last: dict[int, int] = {}  # slots with channels last, by the slot of PyTorch's order
         self.missing: set[int] = set()  # slots that no step has written in PyTorch's order yet
@@ -105,6 +123,7 @@ class _Attempt:
                 for number in step.uses():
                     self._write_plain(number)
                 self.steps.append(step)
+                self._note_contiguous(step)
         for number in self.program.outputs:
             self._write_plain(number)
         return replace(self.program, steps=self.steps, held=self.held)
@@ -122,9 +141,13 @@ class _Attempt:
         self.fresh += 1
         self.layouts[number] = tuple(shape), _F32, contiguous
         self.memory[number] = 1 + max(self.memory.values(), default=0) if near is None else self.memory[near]
-        self.parents[number] = number
-        self.gains[number], self.convolutions[number] = 0.0, set()
+        self._add_to_regions(number)
         return number
+
+    def _add_to_regions(self, number: int) -> None:
+        if number not in self.parents:
+            self.parents[number] = number
+            self.gains[number], self.convolutions[number] = 0.0, set()
 
     def _root_of(self, number: int) -> int:
         while self.parents[number] != number:
@@ -204,6 +227,13 @@ class _Attempt:
 
     # -- steps --
 
+    def _note_contiguous(self, step: Step) -> None:
+        """Note that an elementwise step of contiguous arrays makes one, which it may not have done before."""
+        if step.out.__class__ is Slot and not step.kwargs and _is_pointwise(step) and step.out.number in self.layouts:
+            shape, dtype, _ = self.layouts[step.out.number]
+            if all(n in self.held or self.layouts[n][2] for n in step.uses()):
+                self.layouts[step.out.number] = shape, dtype, True
+
     def _convert(self, step: Step) -> bool:
         """Append a step with channels last; False if there is none."""
         if step.kind != "kernel" or not is_pure(step) and step.name not in _CONVOLUTIONS:
@@ -216,8 +246,7 @@ class _Attempt:
         convert = _CONVERSIONS.get(step.name)
         if convert is not None:
             return convert(self, step)
-        op = REGISTRY.get(step.name)
-        return op is not None and bool(op.tags & POINTWISE) and not op.tags & VIEW and self._convert_pointwise(step)
+        return _is_pointwise(step) and self._convert_pointwise(step)
 
     def _image_of(self, step: Step) -> tuple | None:
         """Return the shape of a step's first argument, if it is a slot with channels last."""
@@ -316,18 +345,30 @@ class _Attempt:
         return True
 
     def _convert_permute(self, step: Step) -> bool:
-        """Permute the array with channels last. The result is in PyTorch's order."""
-        shape = self._image_of(step)
-        if shape is None or step.kwargs or len(step.args) != 2 or step.args[0].number not in self.missing:
+        """Permute the array with channels last, if no result shows its strides. A permutation from this order has its
+        argument as the image with channels last.
+        """
+        if step.out.__class__ is not Slot or step.kwargs or len(step.args) != 2 or step.args[0].__class__ is not Slot:
             return False
-        source = self.last[step.args[0].number]
-        order = tuple(_PLACES[d] for d in step.args[1])
-        result = np.empty(self.layouts[source][0], np.int8).transpose(order)
-        contiguous = self.layouts[source][2] and result.flags.c_contiguous
-        self.layouts[step.out.number] = result.shape, _F32, contiguous
-        self.memory[step.out.number] = self.memory[source]
-        self.steps.append(replace(step, args=(Slot(source), order)))
-        return True
+        first, order = step.args[0].number, tuple(step.args[1])
+        if len(order) != 4:
+            return False
+        if first in self.missing:
+            memory = self.memory.get(step.out.number)
+            if memory is None or memory in self.memory_of_shown:
+                return False
+            source = self.last[first]
+            order = tuple(_PLACES[d] for d in order)
+            self.steps.append(replace(step, args=(Slot(source), order)))
+            shape = self.layouts[source][0]
+            moved = [d for d in order if shape[d] != 1]
+            contiguous = self.layouts[source][2] and moved == sorted(moved)
+            self.layouts[step.out.number] = tuple(shape[d] for d in order), _F32, contiguous
+            return True
+        if order == _PLACES and self.layouts[first][2] and first not in self.held:
+            self.last[step.out.number] = first
+            self._add_to_regions(first)
+        return False
 
     def _convert_pointwise(self, step: Step) -> bool:
         if step.out.__class__ is not Slot or step.kwargs or any(v.__class__ in (list, tuple) for v in step.args):

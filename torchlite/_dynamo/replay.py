@@ -92,7 +92,7 @@ def run_passes(
     program = fuse_conv_bn_act(program, layouts, memory, table)
     if arrays is not None:
         if is_free:
-            program = use_channels_last(program, layouts, memory, table)
+            program = use_channels_last(program, arrays, layouts, memory, table)
         program = bind_chains(eliminate_integer_casts(program, layouts, table), layouts, table.backend)
         program = end_in_chains(program, layouts)
     program, layouts = save_derivatives(program, layouts, memory, table)
