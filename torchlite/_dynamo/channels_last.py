@@ -189,19 +189,18 @@ class _Attempt:
         shape = self.layouts[number][0]
         if len(shape) != 4 or not self.layouts[number][2]:
             return None
-        self.last[number] = self._copy(number, shape, _reorder(shape), "_to_last")
+        self.last[number] = self._copy(number, shape, _reorder(shape), "to_last")
         return Slot(self.last[number])
 
     def _copy(self, number: int, shape: tuple, wanted: tuple, name: str) -> int:
         """Append a copy into the other order; `shape` is in PyTorch's. It is a view if the order is the same."""
-        batch, channels, high, wide = shape
-        if channels == 1 or high * wide == 1:
+        if 1 in (shape[1], math.prod(shape[2:])):
             found = self._new_slot(wanted, near=number if number in self.memory else None)
             self.steps.append(Step("reshape", self.table.reshape, (Slot(number), wanted), {}, Slot(found)))
             return found
         found = self._new_slot(wanted)
         kernel = self._bind(name, (Slot(number),), shape, shape)
-        self.steps.append(Step(name, kernel, (Slot(number),), {}, Slot(found)))
+        self.steps.append(Step(f"_{name}", kernel, (Slot(number),), {}, Slot(found)))
         self._join([found], -_COST_PER_COPY * math.prod(shape))
         return found
 
@@ -211,7 +210,7 @@ class _Attempt:
             return
         self.missing.discard(number)
         shape, last = self.layouts[number][0], self.last[number]
-        found = self._copy(last, shape, shape, "_from_last")
+        found = self._copy(last, shape, shape, "from_last")
         self._join([found, last], 0.0)
         self.steps[-1].out = Slot(number)
         self.memory[number] = self.memory[found]
@@ -223,7 +222,7 @@ class _Attempt:
         if any(value.__class__ is Slot for value in given):
             return None
         image = self.table.backend.varying(shape, _F32)
-        return self.table.backend.bind_channels_last(name.lstrip("_") if "last" in name else name, (image, *given), out)
+        return self.table.backend.bind_channels_last(name, (image, *given), out)
 
     # -- steps --
 
@@ -319,8 +318,8 @@ class _Attempt:
             return False
         if not any(v.number in self.last for v in given) or any(len(self.layouts[v.number][0]) != 4 for v in given):
             return False
-        slots = [self._last_of(v.number) for v in given]
-        if None in slots:
+        slots = [slot for slot in (self._last_of(v.number) for v in given) if slot is not None]
+        if len(slots) < len(given):
             return False
         kernel = self.table.backend.join_channels_last([self.layouts[slot.number][0] for slot in slots])
         self._set_last(step.out, kernel, (slots,), "_last_cat", step.line)

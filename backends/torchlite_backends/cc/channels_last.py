@@ -6,8 +6,10 @@ The arrays are (images, rows, columns, channels). A convolution or pooling may e
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,12 +39,12 @@ _NO_ENDING = struct.pack("7q", 0, 0, 0, 0, 0, 0, 1)
 class LastKernel:
     """A function of images that writes addresses into packed parameters of an entry, and runs it.
 
-    shape: of the results. held: the entry's constant arrays. fixed: parameters behind them. otherwise: for images that
-    the entry refuses.
+    shape: of the results. held: the entry's constant arrays. fixed: parameters behind them. make_otherwise: makes the
+    function of images that the entry refuses.
     """
 
     text = ""
-    otherwise: LastKernel | None = None
+    make_otherwise: Callable[[], LastKernel] | None = None
 
     def __init__(self, run: Convolutions, name: str, shape: tuple, parts: int, threads: bool, held: list, fixed: list):
         self._run, self._name, self.shape, self._parts, self._threads = run, name, shape, parts, threads
@@ -55,19 +57,17 @@ class LastKernel:
         x, row = _with_even_rows(x)
         out = np.empty(self.shape, np.float32)
         given = _pack_images(address(x), address(out), row) + self._parameters
-        if self.otherwise is None:
-            self._run._start(self._name, self._parts, self._threads, given)
-            return out
         try:
             self._run._start(self._name, self._parts, self._threads, given)
         except MemoryError:  # Winograd's filtering, of values that are not finite
-            return self.otherwise(x)
+            if self.make_otherwise is None:
+                raise
+            return self.make_otherwise()(x)
         return out
 
-
-    def with_chain(self, chain: Any, place: int) -> LastKernel | None:
+    def with_chain(self, chain: Any, place: int) -> LastKernelWithChain | None:
         """Return a function of the images and of the other arrays of a chain, whose array number `place` are this
-        kernel's results. None if a part of the results is no part of the chain's work, or is too small for it.
+        kernel's results. None if another array has no part that belongs to a part of the results.
         """
         if self._name not in _ENTRIES_WITH_ENDING or chain.shape != self.shape:
             return None
@@ -83,10 +83,8 @@ _AS_LARGE, _RESULTS = 1, 2  # kinds of arrays in `channels_last_source`
 class LastKernelWithChain:
     """A kernel whose results go through a chain, part by part."""
 
-    otherwise: LastKernelWithChain | None = None
-
     def __init__(self, first: LastKernel, chain: Any, kinds: list[int], place: int) -> None:
-        self._first, self._chain, self._place, self.text = first, chain, place, chain.text
+        self._first, self._chain, self._kinds, self._place, self.text = first, chain, kinds, place, chain.text
         of_arrays = np.array([_RESULTS if k == place else kind for k, kind in enumerate(kinds)], np.int64)
         words = np.frombuffer(chain.head, np.int64).copy()
         self._held = of_arrays, words
@@ -97,8 +95,6 @@ class LastKernelWithChain:
         )
         self._parameters = first._fixed + ending
         self._pack = struct.Struct(f"{len(kinds)}q").pack
-        if first.otherwise is not None:
-            self.otherwise = LastKernelWithChain(first.otherwise, chain, kinds, place)
 
     def __call__(self, x: np.ndarray, *others: np.ndarray) -> Any:
         first = self._first
@@ -111,9 +107,10 @@ class LastKernelWithChain:
         try:
             first._run._start(first._name, first._parts, first._threads, given)
         except MemoryError:  # Winograd's filtering, of values that are not finite
-            if self.otherwise is None:
+            if first.make_otherwise is None:
                 raise
-            return self.otherwise(x, *others)
+            otherwise = LastKernelWithChain(first.make_otherwise(), self._chain, self._kinds, self._place)
+            return otherwise(x, *others)
         return outs[0] if len(outs) == 1 else tuple(outs)
 
 
@@ -159,11 +156,11 @@ def bind_convolution(
         return _bind_single(run, plan, weight, bias, bounds)
     if plan.groups > 1 and plan.channels // plan.groups < _MIN_GROUP_CHANNELS:
         return None
-    found = _bind_products(run, plan, weight, bias, bounds)
-    if _is_filtering_faster(plan):
-        filtering = _bind_filtering(run, plan, weight, bias, bounds)
-        filtering.otherwise = found
-        return filtering
+    make_products = functools.partial(_bind_products, run, plan, weight, bias, bounds)
+    if not _is_filtering_faster(plan):
+        return make_products()
+    found = _bind_filtering(run, plan, weight, bias, bounds)
+    found.make_otherwise = functools.cache(make_products)
     return found
 
 

@@ -190,8 +190,9 @@ static void gather_last(const Window p, const float* images, i64 row, i64 channe
                 for (i64 j = 0; j < p.kernel_columns; j++) {
                     const i64 at = x + n * p.right + j * p.far_right;
                     const bool there = at >= 0 && at < p.wide;
+                    const float* from = line + (n * p.right + j * p.far_right) * row;
                     for (i64 m = 0; m < channels; m++)
-                        target[n * apart + j * channels + m] = there ? line[(n * p.right + j * p.far_right) * row + m] : 0;
+                        target[n * apart + j * channels + m] = there ? from[m] : 0;
                 }
             };
             i64 n = 0;
@@ -424,17 +425,18 @@ static void last_row(const LastSingle& p, i64 image, i64 r, i64* offsets, i64* n
             const i64 n = least(W, channels - channel), step = at.right * row;
             const V start = LARGEST ? -__builtin_inff() + V{} : few_at(p.bias + channel, n);
             const float infinite = __builtin_inff();
-            const V least = (p.limits ? p.limits[0] : -infinite) + V{}, most = (p.limits ? p.limits[1] : infinite) + V{};
+            const V least = (p.limits ? p.limits[0] : -infinite) + V{};
+            const V most = (p.limits ? p.limits[1] : infinite) + V{};
             const float *from = line + x * row + channel, *w = p.weights + channel;
             float* out = to + c * channels + channel;
             const auto windows = [&](i64 n) __attribute__((always_inline)) {
                 i64 k = 0;
                 for (; k + 4 <= run; k += 4)
-                    last_window<LARGEST, 4>(from + k * step, step, offsets, numbers, taps, w, channels, start, least, most,
-                                            out + k * channels, n);
+                    last_window<LARGEST, 4>(from + k * step, step, offsets, numbers, taps, w, channels, start, least,
+                                            most, out + k * channels, n);
                 for (; k < run; k++)
-                    last_window<LARGEST, 1>(from + k * step, step, offsets, numbers, taps, w, channels, start, least, most,
-                                            out + k * channels, n);
+                    last_window<LARGEST, 1>(from + k * step, step, offsets, numbers, taps, w, channels, start, least,
+                                            most, out + k * channels, n);
             };
             if (n == W) windows(W);
             else windows(n);

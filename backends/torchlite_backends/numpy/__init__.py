@@ -202,7 +202,7 @@ class NumpyBackend:
         return bind_kernel(name, args)
 
     def bind_channels_last(self, name: str, args: tuple, out: tuple) -> Callable | None:
-        """A function of images whose channels are last; None if there is none. See `bound_kernels.bind_channels_last`."""
+        """A function of images whose channels are last (`bound_kernels.bind_channels_last`); None if there is none."""
         from .bound_kernels import bind_channels_last
 
         return bind_channels_last(name, args, out)

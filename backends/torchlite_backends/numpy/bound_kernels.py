@@ -158,11 +158,18 @@ def _bind_lstm(
 
 def _bind_linear(input: Any, weight: Any, bias: Any = None) -> Callable | None:
     constants = [value for value in (weight, bias) if value is not None]
-    if input.__class__ is not Varying or any(value.__class__ is Varying or value.dtype.char != "f" for value in constants):
+    if input.__class__ is not Varying or any(
+        value.__class__ is Varying or value.dtype.char != "f" for value in constants
+    ):
         return None
     if input.dtype.char != "f" or weight.ndim != 2 or not 1 < math.prod(input.shape[:-1]) <= _MAX_ROWS:
         return None
-    if input.shape[-1] != weight.shape[1] or weight.size < _MIN_WEIGHTS or bias is not None and bias.shape != weight.shape[:1]:
+    if (
+        input.shape[-1] != weight.shape[1]
+        or weight.size < _MIN_WEIGHTS
+        or bias is not None
+        and bias.shape != weight.shape[:1]
+    ):
         return None
     engine = conv_cpu_engine.selected_engine()
     kernels = None if engine is None else engine.channels_last()
@@ -201,7 +208,8 @@ def bind_channels_last(name: str, args: tuple, out: tuple) -> Callable | None:
         limits = None if bound.finish is None else bound.finish.limits
         return kernels.convolution(bound.plan, bound.weight, bound.bias, limits)
     if name == "_max_pool":
-        return kernels.max_pool(PoolGeometry(batch, channels, (high, wide), *args[1:5], out[2:]))
+        kernel, stride, padding, dilation, _ = args[1:]
+        return kernels.max_pool(PoolGeometry(batch, channels, (high, wide), kernel, stride, padding, dilation, out[2:]))
     if name == "mean":
         return kernels.means((batch, high, wide, channels))
     if name == "to_last":
