@@ -23,8 +23,11 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def always(monkeypatch):
     """All convolutions that can have channels last."""
+    from torchlite_backends.cc import channels_last as kernels
+
     monkeypatch.setattr(channels_last, "_MIN_MULS_TO_BEGIN", 0)
     monkeypatch.setattr(channels_last, "_COST_PER_COPY", 0.0)
+    monkeypatch.setattr(kernels, "_estimate_gain", lambda *_: 1.0)
 
 
 class Network(nn.Module):
@@ -80,6 +83,14 @@ def test_chain_of_convolutions():
 def test_one_convolution_between_other_ops_stays():
     net = Network(lambda m, x: m[0](x.cumsum(3)).cumsum(3), conv(8, 8, 1))
     assert "_last" not in replayed(net, torch.randn(1, 8, 32, 32))
+
+
+def test_convolutions_of_few_filters_keep_the_order():
+    """Most lanes of their vectors would be idle."""
+    net = Network(lambda m, x: m[1](F.relu(m[0](x))).cumsum(1), conv(1, 1, 15), conv(1, 1, 15))
+    assert "_last" not in replayed(net, torch.randn(1, 1, 64, 64))
+    net = Network(lambda m, x: m[1](F.relu(m[0](x))).cumsum(1), conv(32, 32), conv(32, 1, 5))
+    assert replayed(net, torch.randn(1, 32, 48, 48)).count(" _last_convolution") == 1
 
 
 CASES = {

@@ -27,9 +27,8 @@ _CONVOLUTIONS = ("convolution", "_fused_conv_bn")
 _ORDER = (0, 2, 3, 1)  # PyTorch's dimensions in the order of those with channels last
 _PLACES = (0, 3, 1, 2)  # the reverse
 _F32 = np.dtype(np.float32)
-# Nanoseconds: what a thousand multiplications gain, a result that is in this order, and what a copy of a number into
-# the other order costs.
-_GAIN_PER_1000_MULS, _GAIN_PER_RESULT, _COST_PER_COPY = 4.0, 0.05, 0.4
+# Nanoseconds: what a result gains that is in this order, and what a copy of a number into the other order costs.
+_GAIN_PER_RESULT, _COST_PER_COPY = 0.05, 0.4
 # Multiplications for each number that a convolution reads or writes, from which it begins a region.
 _MIN_MULS_TO_BEGIN = 8
 
@@ -235,7 +234,7 @@ class _Attempt:
 
     def _convert(self, step: Step) -> bool:
         """Append a step with channels last; False if there is none."""
-        if step.kind != "kernel" or not is_pure(step) and step.name not in _CONVOLUTIONS:
+        if step.kind != "kernel" or not is_pure(step):
             return False
         outs = [*step.makes()]
         if self.shown & {*outs} or any(n not in self.layouts or self.layouts[n][1] != _F32 for n in outs):
@@ -266,13 +265,14 @@ class _Attempt:
         if not is_free and muls < _MIN_MULS_TO_BEGIN * (math.prod(shape) + math.prod(out)):
             return False
         kernel = self._bind(step.name, step.args, shape, out)
-        if kernel is None:
+        # A convolution that loses more than copies would cost takes PyTorch's order.
+        if kernel is None or kernel.gain < -_COST_PER_COPY * (math.prod(shape) + math.prod(out)):
             return False
         given = self._last_of(x.number)
         if given is None:
             return False
         number = self._set_last(step.out, kernel, (given,), "_last_convolution", step.line)
-        self.convolutions[self._join([number], muls / 1000 * _GAIN_PER_1000_MULS)].add(step.out.number)
+        self.convolutions[self._join([number], kernel.gain)].add(step.out.number)
         return True
 
     def _convert_max_pool(self, step: Step) -> bool:
