@@ -20,6 +20,7 @@ from .buffer_reuse import reuse_buffers
 from .captured_backward import CapturedPass, make_replay_node
 from .cast_elimination import eliminate_integer_casts
 from .cat_elimination import eliminate_cat
+from .channels_last import end_in_chains, use_channels_last
 from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
 from .constant_folding import fold_constants
@@ -74,7 +75,8 @@ def run_passes(
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     program = fold_constants(program, memory, table)
-    if arrays is not None and table.array is np.ndarray and is_free_of_strides(program):
+    is_free = arrays is not None and table.array is np.ndarray and is_free_of_strides(program)
+    if is_free:
         program = drop_stride_rules(widen_half_precision(program, layouts, memory, table))
         run_quietly(infer_layouts, program, arrays, layouts, memory, table)
         program = fold_constants(program, memory, table)
@@ -89,7 +91,10 @@ def run_passes(
         return program
     program = fuse_conv_bn_act(program, layouts, memory, table)
     if arrays is not None:
+        if is_free:
+            program = use_channels_last(program, arrays, layouts, memory, table)
         program = bind_chains(eliminate_integer_casts(program, layouts, table), layouts, table.backend)
+        program = end_in_chains(program, layouts)
     program, layouts = save_derivatives(program, layouts, memory, table)
     program = eliminate_cat(program, layouts, memory, table.backend)
     program = fuse_pointwise(program, layouts, table.backend)

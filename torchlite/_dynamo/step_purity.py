@@ -10,7 +10,7 @@ from .program_ir import Step
 def is_pure(step: Step) -> bool:
     """True if a step is pure."""
     op = REGISTRY.get(step.name)
-    if step.name in ("_wide", "_narrowed"):  # casts between half precision and float32
+    if step.name in _PURE_STEPS:
         return True
     return step.kind == "kernel" and op is not None and not (step.name[-1] == "_" or op.mutates or op.tags & RANDOM)
 
@@ -21,3 +21,9 @@ def only_mutates_args(step: Step) -> bool:
     if step.kind != "kernel" or op is not None and op.tags & RANDOM:
         return False
     return step.name[-1] == "_" or step.name == "copy_into" or op is not None and op.mutates == "arguments"
+
+
+# Steps that passes make: casts between half precision and float32, and kernels for images whose channels are last.
+_PURE_STEPS = frozenset(
+    """_wide _narrowed _last_convolution _last_max_pool _last_mean _last_resize _last_cat _to_last _from_last""".split()
+)

@@ -22,11 +22,12 @@ from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.numpy.cache_blocking import can_share_work, get_scratch_buffer, parallel_for
 
 from . import program_build
+from .channels_last_source import SOURCE as _CHANNELS_LAST
 from .convolution_source import SOURCE as _TEXT
 from .device import address
 from .winograd_source import SOURCE as _WINOGRAD
 
-SOURCE = _TEXT + _WINOGRAD
+SOURCE = _TEXT + _WINOGRAD + _CHANNELS_LAST
 
 # Floats that may be read behind the end of memory, and a vector's of the widest machine.
 _READ_PADDING, _MAX_VECTOR = 64, 32
@@ -57,7 +58,8 @@ _SCRATCH_IMAGES, _SCRATCH_GRADS = 30, 31  # scratch memory
 
 
 _ENTRY_POINTS = """lay_images turn_images swap_weights filtering_weights filtering_tiles sum_places weight_products
-    filter_channels channel_products channel_sums place_products""".split()
+    filter_channels channel_products channel_sums place_products
+    last_products last_filtering last_windows last_means join_last turn_last""".split()
 
 
 class PaddedRows(NamedTuple):

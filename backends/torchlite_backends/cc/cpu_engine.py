@@ -110,6 +110,13 @@ class Engine:
         serving = self.convolutions()
         return None if serving is None else bind_forward(serving, plan, weight, bias, finish)
 
+    def channels_last(self) -> Any:
+        """Return the kernels for images whose channels are last, or None if they are not built."""
+        from .channels_last import ChannelsLast
+
+        serving = self.convolutions()
+        return None if serving is None else ChannelsLast(serving)
+
     def bind_lstm_steps(self, *arrays: Any) -> Any:
         from .native_lstm import bind_forward_steps
 

@@ -59,12 +59,13 @@ class HostBuffer:
 class Launcher:
     """A kernel of a program that can run any part of its work-groups."""
 
-    __slots__ = ("_run", "_share", "_share_address", "device", "name")
+    __slots__ = ("_run", "_share", "_share_address", "device", "name", "run_address")
 
     def __init__(self, device: Device, library: ctypes.CDLL, name: str):
         self.device, self.name = device, name
         self._run = library[f"run_{name}"]
         self._run.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong)
+        self.run_address = ctypes.cast(self._run, ctypes.c_void_p).value
         self._share = library[f"share_{name}"]
         self._share.argtypes = (*self._run.argtypes, ctypes.c_void_p)
         self._share_address = ctypes.cast(self._share, ctypes.c_void_p).value

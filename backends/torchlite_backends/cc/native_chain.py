@@ -224,23 +224,42 @@ class Chain:
     text = ""
 
     def __init__(self, device: Any, launcher: Any, built: _Builder) -> None:
-        self._launcher, self._shape, self._results = launcher, built.shape, len(built.outs)
+        self._launcher, self.shape, self.results = launcher, built.shape, len(built.outs)
         rows = [(register, kind, run, count, 0) for register, kind, run, count in built.operands]
         self._held = np.array(rows, np.int64), np.array(built.code, np.int64)
         size = math.prod(built.shape)
-        self._head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
+        self.head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
         self._pack = struct.Struct(f"{len(built.order)}q").pack
         self._count = -(-size // _BLOCK)
         self._scalars = () in built.given
         self._work = size * (len(built.order) + sum(_COSTLY.get(_NAMES[op], 1) for op, *_ in built.code))
 
+    block = _BLOCK
+
+    @property
+    def entry_address(self) -> int:
+        """The address of the function that runs some blocks."""
+        return self._launcher.run_address
+
+    def kinds_by_row(self, row: int) -> list[int] | None:
+        """Return for each array and result whether it has a number for each of the chain's (1), or the same numbers for
+        each `row` of them (0). None if an array has another form.
+        """
+        found = []
+        for _, kind, run, count, _ in self._held[0].tolist():
+            if kind == _REPEATED and row % (run * count) and count != 1:
+                return None
+            if kind != _NUMBER:
+                found.append(int(kind != _REPEATED))
+        return found
+
     def __call__(self, *arrays: Any) -> Any:
         if self._scalars:  # NumPy's functions return a number for an array without dimensions
             arrays = tuple(map(np.asarray, arrays))
-        outs = [np.empty(self._shape, F32) for _ in range(self._results)]
-        given = self._head + self._pack(*map(address, arrays), *map(address, outs))
+        outs = [np.empty(self.shape, F32) for _ in range(self.results)]
+        given = self.head + self._pack(*map(address, arrays), *map(address, outs))
         self._launcher.launch(given, 0, self._count, self._work)
-        return outs[0] if self._results == 1 else tuple(outs)
+        return outs[0] if self.results == 1 else tuple(outs)
 
 
 def bind_chain(device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Chain | None:

@@ -71,6 +71,12 @@ class CpuEngine(Protocol):
         """Return a convolution with constant weights as a function of its images; None if NumPy is to compute it."""
         ...
 
+    def channels_last(self) -> Any:
+        """Return kernels for images whose channels are last, like `torchlite_backends.cc.channels_last.ChannelsLast`.
+        None if there are none.
+        """
+        ...
+
     def bind_lstm_steps(self, *arrays: Any) -> Callable | None:
         """Return a function in place of `torchlite_backends.numpy.lstm._run_forward_steps` for arrays of these dtypes.
         None if NumPy is to run the steps.

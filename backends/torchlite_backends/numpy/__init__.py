@@ -201,6 +201,20 @@ class NumpyBackend:
 
         return bind_kernel(name, args)
 
+    def bind_channels_last(self, name: str, args: tuple, out: tuple) -> Callable | None:
+        """A function of images whose channels are last (`bound_kernels.bind_channels_last`); None if there is none."""
+        from .bound_kernels import bind_channels_last
+
+        return bind_channels_last(name, args, out)
+
+    def join_channels_last(self, shapes: list[tuple]) -> Callable:
+        """A function of a list of arrays (images, rows, columns, channels) of these shapes that puts them side by side,
+        for a backend that has other kernels for such arrays.
+        """
+        engine = engine_selection.select_engine().engine
+        assert engine is not None
+        return engine.channels_last().join(shapes)
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         """True if `bind_chain` takes an elementwise op of so many operands, arrays and numbers; with the result's dtype
         last.

@@ -25,6 +25,9 @@ _MAX_GATHERED = 1 << 13
 _SHARED = 1 << 23
 # Channels from which windows with a stride are summed: they are the runs.
 _WINDOW_CHANNELS = 128
+# Rows up to which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
+# each call, and weights from which it is.
+_MAX_ROWS, _MIN_WEIGHTS = 64, 1 << 10
 
 
 class Varying(NamedTuple):
@@ -44,10 +47,20 @@ def bind_kernel(name: str, args: tuple) -> Callable | None:
     return None if make is None else make(*args)
 
 
-def _bind_convolution(
+class _Bound(NamedTuple):
+    """A convolution with constant weights: its geometry, weights that include a batch norm, and what follows."""
+
+    plan: Any
+    weight: np.ndarray
+    bias: np.ndarray | None
+    finish: ConvEpilogue | None
+
+
+def _plan_convolution(
     input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, *norm: Any,
-) -> Callable | None:  # fmt: skip
+) -> _Bound | None:  # fmt: skip
+    """Return what is known before a call, None if a constant varies or is of another dtype."""
     constants = (weight, bias, *norm[:4])
     if transposed or input.__class__ is not Varying or any(value.__class__ is Varying for value in constants):
         return None
@@ -64,7 +77,14 @@ def _bind_convolution(
         finish = ConvEpilogue(scale, shift, mean, var, eps, least, most, bias)
     if finish is not None and finish.scale is not None:
         weight, bias = finish.fold_into_weight(weight)
-    weight = np.ascontiguousarray(weight)
+    return _Bound(plan, np.ascontiguousarray(weight), bias, finish)
+
+
+def _bind_convolution(*args: Any) -> Callable | None:
+    bound = _plan_convolution(*args)
+    if bound is None:
+        return None
+    plan, weight, bias, finish = bound
     if plan.pointwise and plan.places == plan.batch == plan.groups == 1:
         return _bind_channel_product(weight, bias, finish)
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)
@@ -217,8 +237,81 @@ def _bind_lstm(
     return run
 
 
+def _bind_linear(input: Any, weight: Any, bias: Any = None) -> Callable | None:
+    constants = [value for value in (weight, bias) if value is not None]
+    if input.__class__ is not Varying or any(
+        value.__class__ is Varying or value.dtype.char != "f" for value in constants
+    ):
+        return None
+    if input.dtype.char != "f" or weight.ndim != 2 or not 1 < math.prod(input.shape[:-1]) <= _MAX_ROWS:
+        return None
+    if (
+        input.shape[-1] != weight.shape[1]
+        or weight.size < _MIN_WEIGHTS
+        or bias is not None
+        and bias.shape != weight.shape[:1]
+    ):
+        return None
+    engine = conv_cpu_engine.selected_engine()
+    kernels = None if engine is None else engine.channels_last()
+    return None if kernels is None else kernels.product(input.shape, np.ascontiguousarray(weight), bias)
+
+
+def _bind_matmul(a: Any, b: Any) -> Callable | None:
+    return None if b.__class__ is Varying or b.ndim != 2 else _bind_linear(a, b.T)
+
+
 _BINDERS: dict[str, Callable[..., Callable | None]] = {
     "convolution": _bind_convolution,
     "_fused_conv_bn": _bind_convolution,
     "_lstm_layer": _bind_lstm,
+    "linear": _bind_linear,
+    "matmul": _bind_matmul,
 }
+
+
+def bind_channels_last(name: str, args: tuple, out: tuple) -> Callable | None:
+    """Return a kernel for float32 images in the order (images, rows, columns, channels), of constant shape. None if
+    there is none. The images' shape in `args`, and that of the result, are in PyTorch's order.
+
+    "to_last" and "from_last" are the copies from and to PyTorch's order.
+    """
+    engine = conv_cpu_engine.selected_engine()
+    kernels = None if engine is None else engine.channels_last()
+    x = args[0]
+    if kernels is None or x.__class__ is not Varying or x.ndim != 4 or x.dtype.char != "f" or not math.prod(x.shape):
+        return None
+    batch, channels, high, wide = x.shape
+    if name in ("convolution", "_fused_conv_bn"):
+        bound = _plan_convolution(*args)
+        if bound is None or not math.prod(bound.plan.out):
+            return None
+        limits = None if bound.finish is None else bound.finish.limits
+        return kernels.convolution(bound.plan, bound.weight, bound.bias, limits)
+    if name == "_max_pool":
+        kernel, stride, padding, dilation, _ = args[1:]
+        return kernels.max_pool(PoolGeometry(batch, channels, (high, wide), kernel, stride, padding, dilation, out[2:]))
+    if name == "mean":
+        return kernels.means((batch, high, wide, channels))
+    if name == "to_last":
+        return kernels.turn(x.shape, True)
+    if name == "from_last":
+        return kernels.turn((batch, high, wide, channels), False)
+    return None
+
+
+class PoolGeometry(NamedTuple):
+    """Sizes of a pooling, with the names of `ConvGeometry`."""
+
+    batch: int
+    channels: int
+    size: tuple[int, int]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    out: tuple[int, int]
+
+    @property
+    def taps(self) -> int:
+        return math.prod(self.kernel)

@@ -59,6 +59,9 @@ class Engine:
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> None:
         """Return None: NumPy computes convolutions."""
 
+    def channels_last(self) -> None:
+        """None: images stay as they are."""
+
     def bind_lstm_steps(self, *arrays: Any) -> None:
         """Return None: NumPy runs the steps of an LSTM."""
 
