@@ -476,3 +476,15 @@ def test_recompiled_graph_module_is_captured_anew():
     graph.recompile()
     for _ in range(4):
         assert compiled(x).tolist() == [1, -2]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_result_counts_versions_with_the_tensor_that_it_is_made_of(first):
+    """`x.data` shares the memory, not the counter."""
+    compiled = torch.compile(lambda a, b: (a if first else b).detach())
+    x = torch.ones(3)
+    arguments = (x, x.data) if first else (x.data, x)
+    for _ in range(3):
+        found = compiled(*arguments)
+    x.add_(1)
+    assert found._version == x._version == 1
