@@ -404,10 +404,3 @@ def test_a_class_sees_out():
 def test_indices_of_several_steps_have_tensors(index):
     x = torch.arange(24.0).reshape(3, 2, 4)
     assert torch.equal(Holder(x)[index], x[index])
-
-
-def test_second_derivatives_by_a_saved_result_of_a_subclass():
-    x = Wrapped(torch.zeros(2), requires_grad=True)
-    (first,) = torch.autograd.grad(x.exp().sum(), x, create_graph=True)
-    (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
-    assert first.inner.tolist() == second.inner.tolist() == [1.0, 1.0] and second.requires_grad
