@@ -5,8 +5,11 @@ import io
 import pytest
 
 import torchlite as torch
+import torchlite.nn.functional as F
 from tests.graph_models import MODELS
 from torchlite.export import FlatArgsAdapter, UnflattenedModule, export, unflatten
+from torchlite.export import graph_signature as gs
+from torchlite.export._deserialize import _ProgramDeserializer
 
 from . import pytorch_files
 
@@ -212,3 +215,39 @@ def test_calls_that_a_file_makes_up():
         unflatten(_changed(program, renamed))
     with pytest.raises(RuntimeError, match="not those of the trees"):
         _changed(program, fewer)
+
+
+@pytest.mark.parametrize("first, second", [("part", "part.weight"), ("part.weight", "part.weight")])
+def test_a_file_s_tensors_have_places_of_their_own(first, second):
+    places = [
+        gs.InputSpec(gs.InputKind.PARAMETER, gs.TensorArgument(f"p{i}"), name) for i, name in enumerate((first, second))
+    ]
+    with pytest.raises(RuntimeError, match=f"one module cannot have both '{first}' and '{second}'"):
+        _ProgramDeserializer._check_names(gs.ExportGraphSignature(places, []), [])
+
+
+def test_inputs_that_a_file_makes_up():
+    def renamed(data):
+        data["graph_module"]["signature"]["input_specs"][0] = {"surprise": {}}
+
+    with pytest.raises(RuntimeError, match="an input 'surprise' is unknown"):
+        _changed(export(Net().eval(), (torch.ones(3, 3),)), renamed)
+
+
+def test_the_first_part_of_a_decomposed_program_keeps_its_call():
+    class Part(nn.Module):
+        def forward(self, x):
+            return F.dropout(x * 2, 0.5, self.training).view(3, 3).add(1)
+
+    class First(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = Part()
+
+        def forward(self, x):
+            return self.part(x) * 3
+
+    program = export(First().eval(), (torch.ones(3, 3),), preserve_module_call_signature=("part",))
+    decomposed = program.run_decompositions()
+    assert [entry.signature is not None for entry in decomposed.module_call_graph] == [True, True]
+    assert torch.equal(unflatten(decomposed).part(torch.ones(3, 3)), torch.full((3, 3), 3.0))
