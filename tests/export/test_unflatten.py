@@ -251,3 +251,31 @@ def test_the_first_part_of_a_decomposed_program_keeps_its_call():
     decomposed = program.run_decompositions()
     assert [entry.signature is not None for entry in decomposed.module_call_graph] == [True, True]
     assert torch.equal(unflatten(decomposed).part(torch.ones(3, 3)), torch.full((3, 3), 3.0))
+
+
+def test_optional_tensors_of_a_list_are_read():
+    class Split(nn.Module):
+        def forward(self, x):
+            first, second = x.split(2)
+            return first + second
+
+    def optional(data):
+        (outputs,) = (n["outputs"] for n in data["graph_module"]["graph"]["nodes"] if "split" in n["target"])
+        outputs[0] = {"as_optional_tensors": [{"as_tensor": item} for item in outputs[0]["as_tensors"]]}
+
+    assert _changed(export(Split(), (torch.arange(4.0),)), optional).module()(torch.ones(4)).tolist() == [2.0, 2.0]
+
+
+def test_results_that_an_op_leaves_out_are_read():
+    class Backward(nn.Module):
+        def forward(self, g, x, w):
+            return torch.ops.aten.convolution_backward.default(
+                g, x, w, [2], [1], [0], [1], False, [0], 1, [True, False, True]
+            )
+
+    given = torch.ones(1, 2, 3), torch.ones(1, 1, 3), torch.ones(2, 1, 1)
+    program = through_a_file(export(Backward(), given))
+    (node,) = (n for n in program.graph.nodes if "convolution" in str(n.target))
+    assert [value is None for value in node.meta["val"]] == [False, True, False]
+    gradient, _, bias = program.module()(*given)
+    assert gradient.tolist() == [[[2.0, 2.0, 2.0]]] and bias.tolist() == [3.0, 3.0]
