@@ -80,6 +80,7 @@ OPS = {
     "stack": (lambda x: torch.stack([x, x * 2], 1).flatten(1, 2), 1),
     "repeat": (lambda x: x.repeat(1, 2, 1) + x.repeat_interleave(2, 1), 1),
     "triangles": (lambda x: torch.tril(x) + torch.triu(x, 1), 1),
+    "made by an op that ONNX lacks": (lambda x: x + torch.kaiser_window(4), 1),
     "made": (lambda x: x + torch.arange(4) + torch.ones(4) + torch.full((4,), 2.0) + torch.eye(4), 1),
     "einsum": (lambda x: torch.einsum("bij,bkj->bik", x, x), 1),
     "layer norm": (lambda x: F.layer_norm(x, (4,)), 1),
