@@ -65,8 +65,8 @@ def _words_of_length(function, count, name, alone, given):
         )
     if count == 1:
         return f"{function}() argument '{name}' should contain one int (got {given})"
-    must = {"avg_pool3d": "must be", "dilation": "must be either"}
-    must = must.get(function) or must.get(name) or "must either be"
+    own = {"avg_pool3d": "must be", "dilation": "must be either"}
+    must = own.get(function) or own.get(name) or "must either be"
     return f"{function}: {name} {must} {'omitted, ' if name == 'stride' else ''}a single int, or {_LENGTHS[count]}"
 
 
@@ -123,7 +123,8 @@ def check_output(channels, size, out):
         raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
 
 
-def _check_shape(function, shape, kernel, stride, padding, dilation, ceil_mode):
+def _check_shape(function, shape, window, ceil_mode):
+    kernel, stride, padding, dilation = window
     count = len(kernel)
     batched = len(shape) == count + 2
     if count == 2:
@@ -168,7 +169,7 @@ def _check_pool(function, input, window, ceil_mode):
         window = tuple((neutral, *values) for neutral, values in zip((1, 1, 0, 1), window, strict=True))
         shape.insert(len(shape) - 1, 1)
     _check_window(*window)
-    _check_shape(function, shape, *window, ceil_mode)
+    _check_shape(function, shape, window, ceil_mode)
 
 
 def check_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode):
