@@ -87,6 +87,10 @@ OPS = {
     "rms norm": (lambda x: F.rms_norm(x, (4,)), 1),
     "group norm": (lambda x: F.group_norm(x, 2), 1),
     "pools": (lambda x: F.max_pool1d(x, 2, 1) + F.avg_pool1d(x, 2, 1), 1),
+    "pools that end behind the input": (
+        lambda x: F.avg_pool1d(x, 3, 2, ceil_mode=True) + F.avg_pool1d(x, 2, 5, 1, ceil_mode=True),
+        1,
+    ),
     "adaptive": (lambda x: F.adaptive_avg_pool1d(x, 3) + F.adaptive_avg_pool1d(x, 1), 1),
     "adaptive, largest of uneven windows": (
         lambda x: F.adaptive_max_pool2d(x, 3) + F.adaptive_max_pool2d(x, (3, 2)).amax(),
