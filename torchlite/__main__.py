@@ -84,20 +84,13 @@ def console() -> NoReturn:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
-        _discard_output()
         print(f"{program_name()}: error: cannot write: {describe_os_error(error)}", file=sys.stderr)
         status = FAILURE
     sys.exit(status)  # type: ignore[arg-type]
 
 
-def _discard_output() -> None:
-    """Let the interpreter's last flush write nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
 def _end_of_pipe() -> NoReturn:
     """End as other programs do whose reader has closed the pipe: by SIGPIPE, where the system has it."""
-    _discard_output()
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)

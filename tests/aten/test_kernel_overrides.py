@@ -79,3 +79,17 @@ def test_schemas_that_programs_ask_for():
     schema = torch._C.parse_schema("f(Tensor[] a, Tensor?[] b, Tensor c) -> Tensor")
     assert [is_tensorlist_like_type(a.type) for a in schema.arguments] == [True, True, False]
     assert lookup_op("aten::add.Tensor") is torch.ops.aten.add.Tensor
+
+
+def test_a_kernel_gets_the_keywords_of_a_call():
+    seen = []
+
+    def largest(a, *, dtype=None):
+        seen.append(dtype)
+        return torch.zeros(())
+
+    with _scoped_library("aten", "IMPL") as lib:
+        lib.impl("sum", largest, "CPU")
+        torch.ops.aten.sum(torch.ones(2), dtype=torch.float64)
+        torch.sum(torch.ones(2), dtype=torch.float64)
+    assert seen == [torch.float64] * 2

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from torchlite._aten import allowlist
 from torchlite._aten.recorded_schemas import all_names, schema_entries
 
 aten = torch.ops.aten
@@ -109,3 +110,22 @@ def test_the_core_is_called():
     ]  # fmt: skip
     assert len(core) == 193
     assert not set(core) - set(recorded())
+
+
+@pytest.mark.parametrize("name", ["efficient", "flash"])
+def test_fused_attention_has_the_values_of_attention(name, device):
+    """PyTorch has these two ops on GPUs alone."""
+    query, key, value = (torch.randn(1, 2, 3, 4, device=device) for _ in range(3))
+    overload = getattr(aten, f"_scaled_dot_product_{name}_attention").default
+    out, sums = overload(query, key, value, *((None, True) if name == "efficient" else ()))[:2]
+    torch.testing.assert_close(out, torch.nn.functional.scaled_dot_product_attention(query, key, value))
+    torch.testing.assert_close(sums[..., :3], (query @ key.mT / 2).logsumexp(-1))
+
+
+def test_combinations_that_a_program_may_ask_for():
+    check = allowlist._check_combinations
+    check(torch.ones(20), 3)
+    check(torch.ones(3), 1024)  # there is none
+    for count, r in ((1 << 12, 4), (3, 1025)):
+        with pytest.raises(RuntimeError, match=f"and not for r={r}"):
+            check(torch.ones(count), r)

@@ -404,3 +404,10 @@ def test_a_class_sees_out():
 def test_indices_of_several_steps_have_tensors(index):
     x = torch.arange(24.0).reshape(3, 2, 4)
     assert torch.equal(Holder(x)[index], x[index])
+
+
+def test_modes_see_the_size_of_an_unpooled_tensor_without_its_padding():
+    places = torch.tensor([[[0, 3]]])
+    with Names():
+        found = F.max_unpool1d(torch.ones(1, 1, 2), places, 3, 3, 1)
+    assert found.tolist() == [[[1.0, 0.0, 0.0, 1.0]]]

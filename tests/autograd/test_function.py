@@ -88,6 +88,8 @@ def test_mark_dirty(device):
     assert z is y and y._version == 2 and y.grad_fn.name() == "AddOneBackward"
     z.sum().backward()
     assert x.grad.tolist() == [20.0]
+    plain = point(device, 1.0).detach()
+    assert AddOne.apply(plain) is plain and plain._version == 2  # the write of `forward`, and the mark
 
 
 def test_once_differentiable(device):

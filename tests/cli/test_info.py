@@ -32,3 +32,11 @@ def test_absent_packages_are_null(monkeypatch, capsys):
     monkeypatch.setattr(info, "_PACKAGES", ("numpy", "no-such-package"))
     assert info.collect()["packages"]["no-such-package"] is None
     assert "no-such-package                  not installed" in info.format_report()
+
+
+def test_a_backend_that_fails_does_not_break_the_report(monkeypatch):
+    def fail(name):
+        raise OSError("the driver is broken")
+
+    monkeypatch.setattr("torchlite._dispatch.backend_registry.backend_of", fail)
+    assert set(map(tuple, info._unusable_devices().values())) == {("the driver is broken",)}

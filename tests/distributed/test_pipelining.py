@@ -183,3 +183,12 @@ def test_models_are_cut_at_their_modules():
 
     with pytest.raises(RuntimeError, match="cannot capture your model as a full graph"):
         pipelining.pipeline(Asking(), (x,))
+
+
+def test_few_microbatches_in_a_v():
+    """PyTorch's order of ZB-V for two ranks and two microbatches, without its gaps."""
+    found = _pipeline_orders.zero_bubble_v(2, 2)
+    assert [" ".join(map(str, found[rank])) for rank in range(2)] == [
+        "0F0 0F1 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 0I1 0W1",
+        "1F0 2F0 1F1 2F1 2I0 2W0 1I0 1W0 2I1 2W1 1I1 1W1",
+    ]

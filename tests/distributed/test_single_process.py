@@ -64,6 +64,7 @@ def test_the_group(alone):
             RuntimeError,
             "A world of 2 processes is started by mpiexec",
         ),
+        (lambda: dist.init_process_group(store=dist.HashStore(), rank=0, world_size=0), AssertionError, "be positive"),
         (lambda: dist.init_process_group("tcp", init_method="tcp://a:1"), AssertionError, "Unknown c10d backend"),
         (lambda: dist.init_process_group("gloo", "tcp://a:1"), ValueError, "rank parameter missing"),
         (lambda: dist.init_process_group("gloo", timeout=3), TypeError, "datetime.timedelta, got 3"),

@@ -476,3 +476,30 @@ def test_recompiled_graph_module_is_captured_anew():
     graph.recompile()
     for _ in range(4):
         assert compiled(x).tolist() == [1, -2]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_result_counts_versions_with_the_tensor_that_it_is_made_of(first):
+    """`x.data` shares the memory, not the counter."""
+    compiled = torch.compile(lambda a, b: (a if first else b).detach())
+    x = torch.ones(3)
+    arguments = (x, x.data) if first else (x.data, x)
+    for _ in range(3):
+        found = compiled(*arguments)
+    x.add_(1)
+    assert found._version == x._version == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x + torch.tensor(3.0)).sin() * torch.tensor([1.0, 2.0]),
+        lambda x: torch.where(x > 0, torch.tensor(1.0), torch.as_tensor(2.0)) + x,
+        lambda x: torch.maximum(x, torch.full((), 0.5)) - torch.tensor(2),
+    ],
+)
+def test_tensors_of_numbers_are_constants_of_the_program(function):
+    compiled = torch.compile(function, fullgraph=True)
+    for _ in range(3):
+        x = torch.randn(2)
+        assert torch.equal(compiled(x), function(x))

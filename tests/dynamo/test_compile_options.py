@@ -329,3 +329,14 @@ def test_settings_of_pytorchs_compiler(monkeypatch):
     )
     with pytest.raises(AttributeError, match="does not exist"), config.patch(nothing_of_the_kind=True):
         raise AssertionError
+
+
+def test_settings_change_within_a_context():
+    import torchlite._dynamo.config as config
+
+    with config.patch(suppress_errors=True):
+        assert config.suppress_errors
+    assert not config.suppress_errors and config.patch("verbose", True)(lambda: config.verbose)()
+    with pytest.raises(AttributeError, match="torchlite._dynamo.config.nothing does not exist"):
+        with config.patch(nothing=1):
+            pass

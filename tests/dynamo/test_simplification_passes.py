@@ -247,3 +247,17 @@ def test_views_of_a_repeated_result():
     for _ in range(4):
         for got, want in zip(compiled(x, y), f(x, y), strict=True):
             torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.as_strided(x.t(), (2, 3), (3, 1)).reshape(3, 2) * 2,
+        lambda x: x.t().as_strided((6,), (1,)).reshape(2, 3) * 2,
+        lambda x: x.t().reshape(6).reshape(2, 3) * 2,
+    ],
+)
+def test_contiguous_views_of_transposed_tensors(function):
+    compiled, x = torch.compile(function), torch.arange(6.0).reshape(2, 3)
+    for _ in range(3):
+        assert torch.equal(compiled(x), function(x))

@@ -274,3 +274,19 @@ def test_levels_of_vmap_end_with_the_program():
     held.seek(0)
     with pytest.raises(RuntimeError, match="a level of vmap does not end in the graph"):
         torch.export.load(held)
+
+
+def test_branches_move_to_another_device_too():
+    def made(x):
+        return x + torch.zeros(3, device="cpu")
+
+    program = export(Module(lambda m, x: torch.cond(x.sum() > 0, made, more, (made(x),))), (X,))
+    moved = torch.export.passes.move_to_device_pass(program, "meta")
+    graphs = [moved.graph, *(inner.graph for inner in moved.graph_module.children())]
+    nodes = [node for graph in graphs for node in graph.nodes]
+    assert [str(node.kwargs["device"]) for node in nodes if "device" in node.kwargs] == ["meta"] * 2
+    assert {node.meta["val"].device.type for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)} == {
+        "meta"
+    }
+    for inner in moved.graph_module.children():
+        assert inner(X.to("meta"))[0].device.type == "meta"

@@ -2,6 +2,7 @@
 
 import io
 import math
+import operator
 
 import pytest
 
@@ -165,3 +166,15 @@ def test_numbers_of_a_file_are_checked_as_keywords_too():
         run(1234, ndigits=-(10**9))
     with pytest.raises(OverflowError, match="round: an integer of 4000000000 bits"):
         run(ndigits=-(10**9), number=1234)
+
+
+def test_quotients_of_sizes_are_nodes_with_their_values():
+    class Scaled(torch.nn.Module):
+        def forward(self, x):
+            return x * (3.0 / x.shape[0]), x * (1 / math.sqrt(x.shape[0]))
+
+    program = torch.export.export(Scaled(), (torch.ones(4, 2),), dynamic_shapes=({0: Dim("n", min=2, max=9)},))
+    found = [str(node.meta["val"]) for node in program.graph.nodes if node.target is operator.truediv]
+    assert sorted(found) == ["truediv(1.0, sym_sqrt(sym_float(s0)))", "truediv(3.0, sym_float(s0))"]
+    for ours, eager in zip(program.module()(torch.ones(6, 2)), Scaled()(torch.ones(6, 2)), strict=True):
+        torch.testing.assert_close(ours, eager)

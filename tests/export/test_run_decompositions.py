@@ -141,3 +141,20 @@ def test_sizes_that_may_be_one():
         x = torch.ones(n, 3)
         for found, expected in zip(decomposed.module()(x), Squeezes()(x), strict=True):
             torch.testing.assert_close(found, expected)
+
+
+def test_parts_of_a_split_see_writes_between_them():
+    class Split(torch.nn.Module):
+        def forward(self, x):
+            y = x.clone()
+            parts = y.split(2)
+            before = parts[0] * 2
+            y.add_(1)
+            return before, parts[1] * 1, y.unbind()[0]
+
+    x = torch.arange(4.0)
+    program = torch.export.export(Split(), (x,))
+    written, second = (next(n for n in program.graph.nodes if n.name == name) for name in ("add_", "getitem_1"))
+    written.append(second)  # the second part is asked for after the write
+    found = program.run_decompositions().module()(x)
+    assert [part.tolist() for part in found] == [[0.0, 2.0], [3.0, 4.0], 1.0]

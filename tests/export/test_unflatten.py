@@ -5,8 +5,11 @@ import io
 import pytest
 
 import torchlite as torch
+import torchlite.nn.functional as F
 from tests.graph_models import MODELS
 from torchlite.export import FlatArgsAdapter, UnflattenedModule, export, unflatten
+from torchlite.export import graph_signature as gs
+from torchlite.export._deserialize import _ProgramDeserializer
 
 from . import pytorch_files
 
@@ -212,3 +215,67 @@ def test_calls_that_a_file_makes_up():
         unflatten(_changed(program, renamed))
     with pytest.raises(RuntimeError, match="not those of the trees"):
         _changed(program, fewer)
+
+
+@pytest.mark.parametrize("first, second", [("part", "part.weight"), ("part.weight", "part.weight")])
+def test_a_file_s_tensors_have_places_of_their_own(first, second):
+    places = [
+        gs.InputSpec(gs.InputKind.PARAMETER, gs.TensorArgument(f"p{i}"), name) for i, name in enumerate((first, second))
+    ]
+    with pytest.raises(RuntimeError, match=f"one module cannot have both '{first}' and '{second}'"):
+        _ProgramDeserializer._check_names(gs.ExportGraphSignature(places, []), [])
+
+
+def test_inputs_that_a_file_makes_up():
+    def renamed(data):
+        data["graph_module"]["signature"]["input_specs"][0] = {"surprise": {}}
+
+    with pytest.raises(RuntimeError, match="an input 'surprise' is unknown"):
+        _changed(export(Net().eval(), (torch.ones(3, 3),)), renamed)
+
+
+def test_the_first_part_of_a_decomposed_program_keeps_its_call():
+    class Part(nn.Module):
+        def forward(self, x):
+            return F.dropout(x * 2, 0.5, self.training).view(3, 3).add(1)
+
+    class First(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = Part()
+
+        def forward(self, x):
+            return self.part(x) * 3
+
+    program = export(First().eval(), (torch.ones(3, 3),), preserve_module_call_signature=("part",))
+    decomposed = program.run_decompositions()
+    assert [entry.signature is not None for entry in decomposed.module_call_graph] == [True, True]
+    assert torch.equal(unflatten(decomposed).part(torch.ones(3, 3)), torch.full((3, 3), 3.0))
+
+
+def test_optional_tensors_of_a_list_are_read():
+    class Split(nn.Module):
+        def forward(self, x):
+            first, second = x.split(2)
+            return first + second
+
+    def optional(data):
+        (outputs,) = (n["outputs"] for n in data["graph_module"]["graph"]["nodes"] if "split" in n["target"])
+        outputs[0] = {"as_optional_tensors": [{"as_tensor": item} for item in outputs[0]["as_tensors"]]}
+
+    assert _changed(export(Split(), (torch.arange(4.0),)), optional).module()(torch.ones(4)).tolist() == [2.0, 2.0]
+
+
+def test_results_that_an_op_leaves_out_are_read():
+    class Backward(nn.Module):
+        def forward(self, g, x, w):
+            return torch.ops.aten.convolution_backward.default(
+                g, x, w, [2], [1], [0], [1], False, [0], 1, [True, False, True]
+            )
+
+    given = torch.ones(1, 2, 3), torch.ones(1, 1, 3), torch.ones(2, 1, 1)
+    program = through_a_file(export(Backward(), given))
+    (node,) = (n for n in program.graph.nodes if "convolution" in str(n.target))
+    assert [value is None for value in node.meta["val"]] == [False, True, False]
+    gradient, _, bias = program.module()(*given)
+    assert gradient.tolist() == [[[2.0, 2.0, 2.0]]] and bias.tolist() == [3.0, 3.0]

@@ -161,3 +161,11 @@ def test_kernels_under_autocast_keys():
 def test_other_libraries_are_refused():
     with pytest.raises(OSError, match="It is built for PyTorch's C"):
         torch.ops.load_library("/site-packages/elsewhere/_C.so")
+
+
+def test_the_tensors_of_a_deformed_convolution_have_four_dimensions():
+    x, weight, bias = torch.zeros(2, 4, 6, 7), torch.zeros(6, 2, 3, 3), torch.zeros(6)
+    numbers = (1, 1, 1, 1, 1, 1, 2, 2, False)
+    for given in ((x[0], torch.zeros(2, 36, 6, 7)), (x, torch.zeros(36, 6, 7))):
+        with pytest.raises(RuntimeError, match="Expected tensors of 4 dimensions"):
+            ops.deform_conv2d(given[0], weight, given[1], torch.zeros(0), bias, *numbers)

@@ -427,3 +427,16 @@ def test_an_own_tracer_restores_what_it_patched_after_an_error():
         assert torch.nn.Identity()() is None and globals()["absent_name"] == 2
         raise KeyError("stop")
     assert torch.nn.Module.__call__ is before and "absent_name" not in globals()
+
+
+class Known(Tracer):
+    """A class that a pickle finds."""
+
+
+def test_a_module_names_the_tracer_that_a_pickle_finds():
+    class Local(Tracer):
+        pass
+
+    for cls, wanted in ((Known, Known), (Local, None)):
+        module = GraphModule(torch.nn.Module(), cls().trace(lambda x: x + 1))
+        assert module._tracer_cls is wanted

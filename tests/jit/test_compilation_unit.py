@@ -196,3 +196,12 @@ def test_graphs_show_types():
     shown = str(unit.f.graph)
     for kind in ("%a : int[]", "%b : Tensor?", "%c : Dict(str, (int, str))", "%d : Union(int, str)"):
         assert kind in shown
+
+
+def test_texts_are_padded_to_a_limit():
+    unit = torch.jit.CompilationUnit(
+        "def f(x: str, n: int) -> List[str]:\n    return [x.center(n, '-'), x.ljust(n), x.rjust(n), x.zfill(n)]"
+    )
+    assert unit.f("ab", 4) == ["-ab-", "ab  ", "  ab", "00ab"]
+    with pytest.raises(RuntimeError, match="text cannot be 1099511627776 letters wide"):
+        unit.f("ab", 1 << 40)

@@ -146,3 +146,20 @@ def test_a_method_s_parameters_by_name(tmp_path):
     forward = torch.jit.load(tmp_path / "net.pt").forward
     assert str(inspect.signature(forward)) == "(image, scale=2.0, mask=None)"
     assert [argument.name for argument in forward.schema.arguments] == ["self", "image", "scale", "mask"]
+
+
+def test_modules_may_be_shared_but_not_nested_in_themselves():
+    class Shared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = torch.nn.Linear(2, 2)
+            self.second = self.first
+
+        def forward(self, x):
+            return self.second(self.first(x))
+
+    module, file = Shared(), io.BytesIO()
+    torch.jit.save(torch.jit.script(module), file)
+    file.seek(0)
+    loaded = torch.jit.load(file)
+    assert torch.equal(loaded(torch.ones(2)), module(torch.ones(2)))

@@ -2,7 +2,8 @@
 
 A mutant is a copy of the tree with one fault. Three rounds of tests run against it, the first failure ends them: the
 quickest tests that run the line, all cases of their functions, and the folder that mirrors the file's. A failure counts
-if the same test passes without the mutation. Survivors that mean the same as the source are listed with the reason in
+if the same test passes without the mutation. Tests that do not end count if they pass without it in a quarter of the
+time. Survivors that mean the same as the source are listed with the reason in
 `tests/mutants/equivalent.txt`. The working tree is never changed.
 
 `--map FOLDER` is a map of the lines that tests run, which `--record` makes with Python 3.12 or later. It can be named
@@ -220,10 +221,13 @@ class Run:
                     passing += tests
                     break
                 if status is None:
+                    if self.passes(tests, copy, self.arguments.limit / 4):
+                        verdict.outcome, verdict.by = "killed", "the tests do not end"
+                        return
                     tried.append("time limit")
                     break
                 failed = next(iter(_FAILED.findall(printed)), "")
-                if failed and not self.passes(failed, copy):
+                if failed and not self.passes([failed], copy, self.arguments.limit):
                     left_out.append(failed)  # it fails without the mutation too
                     continue
                 if not failed and not self.loads(tests, copy):
@@ -236,11 +240,12 @@ class Run:
         if not passing and "time limit" in tried:
             verdict.outcome = "slow"
 
-    def passes(self, test: str, copy: Copy) -> bool:
-        """Whether a test passes without a mutation."""
-        if test not in self.clean:
-            self.clean[test] = copy.run([test], self.arguments.limit)[0] == 0
-        return self.clean[test]
+    def passes(self, tests: list[str], copy: Copy, limit: float) -> bool:
+        """Whether tests pass without a mutation in the given seconds."""
+        key = " ".join((*tests, str(limit)))
+        if key not in self.clean:
+            self.clean[key] = copy.run(tests, limit)[0] == 0
+        return self.clean[key]
 
     def loads(self, tests: list[str], copy: Copy) -> bool:
         key = " ".join(tests)
@@ -254,9 +259,9 @@ def record(arguments: argparse.Namespace, folder: pathlib.Path) -> None:
     copy = Copy(folder / "recorded", arguments.python)
     sources = os.pathsep.join(str(copy.folder / name) for name in ("torchlite", "backends/torchlite_backends"))
     copy.environment |= {"MUTANTS_MAP": str(arguments.map.resolve()), "MUTANTS_SOURCES": sources}
-    everything = [path.name for path in sorted((ROOT / "tests").iterdir()) if path.name not in NOT_MAPPED]
+    everything = [path for path in sorted((ROOT / "tests").iterdir()) if path.name not in NOT_MAPPED]
     for name in arguments.globs or [
-        f"tests/{name}" for name in everything if any((ROOT / "tests" / name).rglob("test_*.py"))
+        f"tests/{path.name}" for path in everything if path.match("test_*.py") or any(path.rglob("test_*.py"))
     ]:
         part = part_of(name)
         if any(arguments.map.glob(f"{part}-*.json")):

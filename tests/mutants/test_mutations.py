@@ -1,11 +1,13 @@
 """What a mutation is, which tests are chosen for it, and what is known to be equivalent."""
 
+import contextlib
 import json
 import pathlib
+from types import SimpleNamespace
 
 import pytest
 
-from tests.mutants.__main__ import EQUIVALENT, ROOT, part_of, read_equivalent, room_of, survivors_of
+from tests.mutants.__main__ import EQUIVALENT, ROOT, Run, Verdict, part_of, read_equivalent, room_of, survivors_of
 from tests.mutants.covering_tests import Covering
 from tests.mutants.mutations import compiles, mutations_of
 
@@ -87,3 +89,23 @@ def test_survivors_are_found_again_on_another_line(tmp_path):
 
 def test_parts_of_the_map():
     assert part_of("tests/ops/test_ops.py") == "tests-ops-test_ops" and part_of("tests/ops/") == "tests-ops"
+
+
+@pytest.mark.parametrize("without, outcome, by", [(0, "killed", "the tests do not end"), (1, "slow", "time limit")])
+def test_tests_that_do_not_end_count_if_they_do_without_the_mutation(without, outcome, by):
+    class Copy:
+        @contextlib.contextmanager
+        def mutated(self, mutation, source):
+            self.status = None
+            yield
+            self.status = without
+
+        def run(self, tests, limit):
+            assert tests == ["tests/a.py::test"] and limit <= (8 if self.status is None else 2)
+            return self.status, ""
+
+    run = Run.__new__(Run)
+    run.arguments, run.clean, run.rounds = SimpleNamespace(limit=8), {}, lambda mutation: [["tests/a.py::test"]]
+    verdict = Verdict(mutations_of("a.py", "x = 1\n")[0], "", "", "survivor")
+    run.try_rounds(verdict, verdict.mutation, "", Copy())
+    assert (verdict.outcome, verdict.by) == (outcome, by)

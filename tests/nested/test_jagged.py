@@ -140,6 +140,9 @@ def test_ragged_sizes():
     assert size >= 2 and not size < 2 and bool(size)
     with pytest.raises(ValueError, match="relation is indeterminate"):
         size > 2
+    assert not size > a.transpose(1, 2).shape[2] and size <= size
+    with pytest.raises(ValueError, match="relation is indeterminate"):
+        size > b.shape[1]
     with pytest.raises(RuntimeError, match="is the size of a ragged dimension"):
         int(size)
     with pytest.raises(RuntimeError):

@@ -22,6 +22,8 @@ def test_construction():
     assert nt._nested_tensor_storage_offsets().tolist() == [0, 6]
     with pytest.raises(RuntimeError, match="Given dimension 1 is irregular"):
         nt.size(1)
+    with pytest.raises(IndexError, match=r"to be in range of \[-3, 2\], but got 3"):
+        nt.size(3)
     with pytest.raises(RuntimeError, match="doesn't support sizes"):
         nt.shape
     with pytest.raises(RuntimeError, match="must have the same dimension"):

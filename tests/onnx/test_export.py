@@ -68,6 +68,8 @@ OPS = {
     "roll and flip": (lambda x: torch.roll(x, 1, 2).flip(1), 1),
     "pad": (lambda x: F.pad(x, (1, 2), value=3.0) + F.pad(x, (2, 1), "reflect"), 1),
     "variance": (lambda x: x.var(1) + x.std(1, unbiased=False), 1),
+    "deviations and means": (lambda x: sum(torch.std_mean(x, 1, correction=0)), 1),
+    "numbers that are not zero": (lambda x: torch.linalg.vector_norm(x.relu(), 0, 1), 1),
     "norms": (lambda x: x.norm(dim=1) + x.abs().amax(1), 1),
     "argmax": (lambda x: torch.argmax(x, 1) + torch.max(x, 1)[1], 1),
     "top": (lambda x: torch.topk(x, 2, 1)[0], 1),
@@ -78,12 +80,17 @@ OPS = {
     "stack": (lambda x: torch.stack([x, x * 2], 1).flatten(1, 2), 1),
     "repeat": (lambda x: x.repeat(1, 2, 1) + x.repeat_interleave(2, 1), 1),
     "triangles": (lambda x: torch.tril(x) + torch.triu(x, 1), 1),
+    "made by an op that ONNX lacks": (lambda x: x + torch.kaiser_window(4), 1),
     "made": (lambda x: x + torch.arange(4) + torch.ones(4) + torch.full((4,), 2.0) + torch.eye(4), 1),
     "einsum": (lambda x: torch.einsum("bij,bkj->bik", x, x), 1),
     "layer norm": (lambda x: F.layer_norm(x, (4,)), 1),
     "rms norm": (lambda x: F.rms_norm(x, (4,)), 1),
     "group norm": (lambda x: F.group_norm(x, 2), 1),
     "pools": (lambda x: F.max_pool1d(x, 2, 1) + F.avg_pool1d(x, 2, 1), 1),
+    "pools that end behind the input": (
+        lambda x: F.avg_pool1d(x, 3, 2, ceil_mode=True) + F.avg_pool1d(x, 2, 5, 1, ceil_mode=True),
+        1,
+    ),
     "adaptive": (lambda x: F.adaptive_avg_pool1d(x, 3) + F.adaptive_avg_pool1d(x, 1), 1),
     "adaptive, largest of uneven windows": (
         lambda x: F.adaptive_max_pool2d(x, 3) + F.adaptive_max_pool2d(x, (3, 2)).amax(),
@@ -95,6 +102,8 @@ OPS = {
     "scatter": (lambda x: torch.zeros_like(x).scatter_add(1, torch.zeros(2, 4, 4, dtype=torch.int64), x), 1),
     "in place": (lambda x: (x + 1).relu_().mul_(2), 1),
     "one hot": (lambda x: F.one_hot((x > 0).to(torch.int64), 3), 1),
+    "masked places": (lambda x: x.masked_scatter(x > 0, torch.arange(40.0) - x.flatten()[0]), 1),
+    "imaginary parts": (lambda x: torch.complex(x, x * 2).imag + torch.complex(x, x * 2).abs(), 1),
     "masked": (lambda x: x.masked_fill(x > 0, float("-inf")).softmax(-1), 1),
 }
 

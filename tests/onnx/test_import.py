@@ -422,3 +422,14 @@ def test_the_dimensions_of_a_mean_variance_normalization(attributes, dims):
     found = torch.onnx.load(made)(torch.from_numpy(x))
     apart = x - x.mean(dims, keepdims=True)
     np.testing.assert_allclose(found.numpy(), apart / np.sqrt((apart**2).mean(dims, keepdims=True)), rtol=1e-4)
+
+
+def test_a_crop_of_the_same_size_is_resized():
+    """The region of the second dimension alone is read, at twice as many places an element."""
+    roi = _floats("r", 0, 0, 0, 0.5, 1, 1, 1, 1)
+    item = node(
+        "Resize", ["x", "r", "", "s"], ["y"], mode="linear", coordinate_transformation_mode="tf_crop_and_resize"
+    )
+    made = model([item], [info("x", 1, 1, 1, 5)], ["y"], [roi, _longs("s", 1, 1, 1, 5)])
+    found = torch.onnx.load(made)(torch.arange(5.0).reshape(1, 1, 1, 5))
+    assert found.tolist() == [[[[2.0, 2.5, 3.0, 3.5, 4.0]]]]

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import math
 import pickle
 import re
 import subprocess
@@ -22,6 +23,7 @@ from torchlite.onnx._import.shape_ops import split
 from torchlite.onnx._import.strings import regex_full_match, tf_idf
 from torchlite.onnx._import.vision import roi_align
 from torchlite.onnx._protobuf import Message
+from torchlite.onnx._torch_equivalents import _bound_conv_growth
 
 ROOT = Path(__file__).parents[2]
 
@@ -501,3 +503,10 @@ def test_forward_counts_as_a_call_does(monkeypatch, compiled):
     with pytest.raises(OnnxFileError, match="where a run may hold 65536"):
         module.forward(torch.ones(4), torch.tensor(40))
     assert resource_limits.RUN.limits is None
+
+
+def test_the_growth_of_a_convolution_is_that_of_its_channels():
+    weight = np.ones((6, 2, 3, 3), np.float32)
+    assert _bound_conv_growth(weight, {"pads": [1, 1, 1, 1], "group": 2}, 2.0) == 2.0 * 6 / 4
+    assert _bound_conv_growth(weight, {"pads": [2, 0, 2, 0]}, 1.0) == math.inf
+    assert _bound_conv_growth(None, {}, 1.0) == _bound_conv_growth(weight[0, 0], {}, 1.0) == math.inf

@@ -160,3 +160,14 @@ def test_every_argument_of_a_constructor_is_an_option(optimizer):
     """Constructors list their options by name; one that is missing there would not be read."""
     options = optimizer([nn.Parameter(torch.zeros(2, 2))], lr=0.1).defaults
     assert set(inspect.signature(optimizer).parameters) - {"params"} <= set(options)
+
+
+def test_a_hook_before_the_steps_of_all_optimizers():
+    seen, param = [], _param()
+    own = optim.SGD([param], lr=0.1)
+    param.grad = torch.ones(1)
+    handle = optim.optimizer.register_optimizer_step_pre_hook(lambda one, args, kwargs: seen.append(one))
+    own.step()
+    handle.remove()
+    own.step()
+    assert seen == [own]

@@ -22,6 +22,7 @@ import pytest
 import torchlite as torch
 from tests.hostile import corpus
 from torchlite import nn
+from torchlite._serialization import atomic_files
 from torchlite._tensor.pickling import set_state
 from torchlite.serialization import LoadEndianness, safe_globals, skip_data
 
@@ -630,3 +631,14 @@ def restored(values):
 def test_a_subclass_may_override_reduce():
     found = round_trip(torch.ones(2).as_subclass(Reduced), weights_only=False)
     assert type(found) is Reduced and found.tolist() == [1, 1]
+
+
+@posix
+def test_a_file_keeps_its_owner(tmp_path, monkeypatch):
+    path, given = tmp_path / "x.pt", []
+    path.write_bytes(b"")
+    plain = os.lstat(path)
+    other = os.stat_result((*plain[:4], plain.st_uid + 1, *plain[5:]))
+    monkeypatch.setattr(atomic_files.os, "chown", lambda name, user, group: given.append((name, user, group)))
+    assert atomic_files._copy_ownership(str(path), other) and atomic_files._copy_ownership(str(path), plain)
+    assert given == [(str(path), plain.st_uid + 1, plain.st_gid)]

@@ -653,3 +653,8 @@ def test_out_must_have_the_given_layout(make):
     with pytest.raises(RuntimeError, match=r"layout Sparse does not match layout of out parameter \(Strided\)"):
         make((3, 4), layout=torch.sparse_coo, out=torch.empty(3, 4))
     assert make((3, 4), layout=torch.strided, out=torch.empty(3, 4)).shape == (3, 4)
+
+
+def test_a_sparse_tensor_stays_sparse_as_a_tensor(device):
+    found = matrix(device).as_subclass(torch.Tensor)
+    assert found.layout is torch.sparse_coo and torch.equal(found.to_dense(), matrix(device).to_dense())

@@ -104,3 +104,10 @@ def test_random_numbers_are_not_drawn():
     first = torch.randn(1)
     torch.manual_seed(0)
     assert torch.equal(first, torch.randn(1))
+
+
+def test_a_fake_tensor_becomes_another_by_keywords():
+    with FakeTensorMode():
+        x = torch.ones(2, 3)
+        assert x.to(dtype=torch.float64).dtype is torch.float64 and x.to(device="meta").device.type == "meta"
+        assert x.to(x.double()).dtype is torch.float64 and x.to().dtype is torch.float32

@@ -396,3 +396,9 @@ def attached(filename: str, text: str):
 def test_lines_of_a_file_are_shown_without_escapes():
     unit = torch.jit.CompilationUnit("def f(x):\n    return torch.mm(x, x)  # \x1b[31m\n")
     assert "\x1b" not in _lines_of_error(unit.f)
+
+
+def test_code_has_no_future_of_the_module_that_compiles_it():
+    made: dict = {}
+    exec(python_source.compile_code("def f(x: int) -> str: ...", "<annotated>"), made)
+    assert made["f"].__annotations__ == {"x": int, "return": str}

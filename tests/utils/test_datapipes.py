@@ -157,6 +157,8 @@ def test_functions_are_checked():
         numbers().map(3)
     with pytest.raises(ValueError, match="The function parity takes 1 parameters, but 2 are required"):
         IterableWrapper([(1, 2)]).map(parity, input_col=[0, 1])
+    with pytest.raises(ValueError, match="The function parity takes 1 parameters, but 2 are required"):
+        IterableWrapper([(1, 2)]).filter(parity, input_col=[0, 1])
     with pytest.warns(UserWarning, match="Local function is not supported by pickle"):
         numbers().filter(lambda x: True)
     with pytest.raises(ValueError, match="Boolean output is required"):

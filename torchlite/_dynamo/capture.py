@@ -429,14 +429,14 @@ class Capture(KernelRecorder):
         node = tensor._tl_node
         found.grad = "" if node is None else "leaf" if node is LEAF else "node"
         owner = owner_of(tensor._tl_memory)
+        base = base_of(tensor)
         for i, one in enumerate(self.outside):
-            if owner_of(one._tl_array) is owner:
+            if owner_of(one._tl_array) is owner and (found.shares < 0 or root_meta_of(one) is root_meta_of(tensor)):
                 found.shares = i
-                base = base_of(tensor)
                 if base is one or base is not None and base is base_of(one):
                     break
         if found.shares >= 0:
-            source, base = self.outside[found.shares], base_of(tensor)
+            source = self.outside[found.shares]
             if found.grad and base is None or base is not None and base is not source and base is not base_of(source):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
         alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._tl_memory) is owner]

@@ -6,118 +6,22 @@ import math
 
 from torchlite._dispatch import Out, call, composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import min_and_max
-from torchlite._types.dtypes import BOOL, COMPLEX, INT
 
-from ._dtype_checks import refuse_kinds
 from .conv import tuple_of
-from .pooling_kernels import check_padding, pooled_size
-
-_WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
-_BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
-
-
-def _expand_window_argument(value, count, name, function):
-    """A window argument for each dimension. PyTorch's error if it has another length."""
-    given = tuple_of(value, count)
-    if len(given) != count:
-        raise RuntimeError(f"{function}: {name} must either be a single int, or a tuple of {_WORDS[count]}")
-    return given
-
-
-def _parse_window(kernel_size, stride, padding, dilation, count, function):
-    kernel = _expand_window_argument(kernel_size, count, "kernel_size", function)
-    empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
-    stride = kernel if empty else _expand_window_argument(stride, count, "stride", function)
-    padding, dilation = (
-        _expand_window_argument(padding, count, "padding", function),
-        _expand_window_argument(dilation, count, "dilation", function),
-    )
-    if function == "max_pool1d":
-        for name, (n,) in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
-            if n <= 0:
-                raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {n}")
-    if min(stride) == 0:
-        raise RuntimeError("stride should not be zero")
-    if min(kernel) <= 0:
-        raise RuntimeError(
-            "kernel size should be greater than zero, but got "
-            + " ".join(f"k{c}: {k}" for c, k in zip("TDHW"[-count:], kernel, strict=True))
-        )
-    if min(dilation) <= 0:
-        letters = "THW"[-count:] if count > 1 else "W"
-        raise RuntimeError(
-            "dilation should be greater than zero, but got "
-            + " ".join(f"dilation{c}: {d}" for c, d in zip(letters, dilation, strict=True))
-        )
-    return kernel, stride, padding, dilation
-
-
-def _refuse_dtype(input, function, integers=True):
-    """NotImplementedError for dtypes that a pooling op does not take."""
-    refuse_kinds(input.dtype, function, BOOL, COMPLEX, *(() if integers else (INT,)))
-
-
-def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices):
-    shape = list(input.shape)
-    if input.ndim in (count + 1, count + 2) and (count > 1 or indices):
-        check_padding(kernel, padding, dilation)
-    if count == 1:
-        if input.ndim not in (2, 3) or 0 in shape[input.ndim - 2 :]:
-            raise RuntimeError(
-                "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
-                f"got:{shape}"
-            )
-        if 2 * padding[0] > kernel[0]:
-            raise RuntimeError(
-                f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and "
-                f"kernel_size={kernel[0]}"
-            )
-        out = pooled_size(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
-        if out <= 0:
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
-    elif input.ndim not in (count + 1, count + 2):
-        raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
-    elif count == 3 and 0 in shape[input.ndim - 4 :]:
-        raise RuntimeError(
-            "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length,"
-            f" but input has a shape of {shape} and non-batch dimension 0 has length zero!"
-        )
-    elif 0 in shape[input.ndim - count - 1 :]:
-        raise RuntimeError(
-            f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
-        )
-    _refuse_dtype(input, f"max_pool{count}d", integers=count > 1)
+from .pooling_checks import BATCHED, check_avg_pool, check_max_pool, check_max_pool1d, refuse_dtype, window_argument
 
 
 def _max_pool(F, count, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    kernel, stride, padding, dilation = _parse_window(
-        kernel_size, stride, padding, dilation, count, f"max_pool{count}d"
-    )
-    _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices)
+    arguments = input, kernel_size, stride, padding, dilation, ceil_mode
+    window = check_max_pool1d(*arguments) if count == 1 and not indices else check_max_pool(count, *arguments)
     if indices:
-        return tuple(F._max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode))
-    return F._max_pool(input, kernel, stride, padding, dilation, ceil_mode)
+        return tuple(F._max_pool_with_indices(input, *window, ceil_mode))
+    return F._max_pool(input, *window, ceil_mode)
 
 
 def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    kernel, stride, padding, _ = _parse_window(kernel_size, stride, padding, 1, count, f"avg_pool{count}d")
-    if input.ndim not in (count + 1, count + 2):
-        if count == 1:
-            raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while "
-                "checking arguments for avg_pool1d)"
-            )
-        if input.ndim < count + 1 and count == 2:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
-                f"{max(input.ndim, 1) - 1}], but got {-count - 1})"
-            )
-        raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    function = f"avg_pool{max(count, 2)}d" + ("_out_frame" if count == 3 else "")
-    _refuse_dtype(input, function, integers=input.dtype.itemsize == 8)
-    return F._avg_pool(input, kernel, stride, padding, bool(ceil_mode), count_include_pad, divisor_override)
+    window = check_avg_pool(count, input, kernel_size, stride, padding, ceil_mode, divisor_override)
+    return F._avg_pool(input, *window, bool(ceil_mode), count_include_pad, divisor_override)
 
 
 def _refuse_negative(input, size, function):
@@ -150,14 +54,14 @@ def _adaptive_size(input, output_size, count, function):
         raise RuntimeError(f"{function}{words} must be {count}")
     if input.ndim not in (count + 1, count + 2):
         colon = ":" if "max" in function else ""
-        raise RuntimeError(f"{function}(): Expected {_BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
+        raise RuntimeError(f"{function}(): Expected {BATCHED[count]} tensor, but got{colon} {list(input.shape)}")
     size = tuple(
         n if o is None else int(o) for o, n in zip(output_size, input.shape[input.ndim - count :], strict=True)
     )
     if min(size) < 0:
         _refuse_negative(input, size, function)
     _refuse_empty(input, size, count, function)
-    _refuse_dtype(input, function, integers=False)
+    refuse_dtype(input, function, integers=False)
     return size
 
 
@@ -465,7 +369,7 @@ def _power_mean(F, count, input, norm_type, kernel_size, stride, ceil_mode):
     """(sum of x^p over each window)^(1/p), as PyTorch does it: the average times the window's size, negative sums
     counted as zero before the root.
     """
-    kernel = _expand_window_argument(kernel_size, count, "kernel_size", f"lp_pool{count}d")
+    kernel = window_argument(kernel_size, count, "kernel_size", f"lp_pool{count}d")
     p = float(norm_type)
     powers = F.pow(input, p)
     mean = _avg_pool(F, count, powers, kernel, stride, 0, ceil_mode, True, None)
@@ -523,7 +427,7 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
         )
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(
-            f"Input to max_unpooling{count}d should be a {_BATCHED[count].replace('D', 'd')} Tensor, but got a "
+            f"Input to max_unpooling{count}d should be a {BATCHED[count].replace('D', 'd')} Tensor, but got a "
             f"tensor with {input.ndim} dimensions."
         )
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
@@ -590,7 +494,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
         if hasattr(given, "__len__") and len(given) != count:
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
     if input.ndim not in (count + 1, count + 2):
-        raise RuntimeError(f"{name}(): Expected {_BATCHED[count]} tensor, but got: {list(input.shape)}")
+        raise RuntimeError(f"{name}(): Expected {BATCHED[count]} tensor, but got: {list(input.shape)}")
     single = input.ndim == count + 1
     for d in range(1, input.ndim):
         if input.shape[d] == 0:

@@ -10,29 +10,11 @@ import math
 from torchlite._dispatch import memory_layout, op
 
 from .node_graphs import adaptive_average_graph, pool_graph
-
-
-def pooled_size(n, kernel, stride, padding, dilation, ceil_mode):
-    """Number of windows fit along a dimension of `n` places."""
-    span = n + 2 * padding - dilation * (kernel - 1) - 1
-    out = (-(-span // stride) if ceil_mode else span // stride) + 1
-    return out - 1 if ceil_mode and (out - 1) * stride >= n + padding else out
+from .pooling_checks import check_output, check_padding, pooled_size
 
 
 def _spatial(shape, count):
     return tuple(shape[len(shape) - count :])
-
-
-def check_padding(kernel, padding, dilation):
-    """RuntimeError for padding that is negative or wider than half a window."""
-    for p, k, d in zip(padding, kernel, dilation, strict=True):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if 2 * p > d * (k - 1) + 1:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
-                f"dilation={d}"
-            )
 
 
 def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
@@ -42,11 +24,8 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
         pooled_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True)
     )
     check_padding(kernel, padding, dilation)
-    if min(out) < 1:
-        channels = shape[len(shape) - count - 1] if len(shape) > count else 1
-        lead = (channels, 1) if count == 1 else (channels,)
-        given, made = ("x".join(str(n) for n in (*lead, *sizes)) for sizes in (size, (max(n, 0) for n in out)))
-        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small")
+    channels = shape[len(shape) - count - 1] if len(shape) > count else 1
+    check_output((channels, 1) if count == 1 else (channels,), size, out)
     return (*shape[: len(shape) - count], *out)
 
 

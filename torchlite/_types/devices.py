@@ -52,6 +52,30 @@ def is_known(name: str) -> bool:
     return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
 
 
+def _type_name(value: Any) -> str:
+    """A value's type as PyTorch's parser names it."""
+    cls = value.__class__
+    if cls.__module__ == "builtins":
+        return str(cls.__name__)
+    if is_torchlite_object(cls):
+        return f"torch.{cls.__name__}" if cls.__name__.islower() else str(cls.__name__)
+    return f"{cls.__module__}.{cls.__name__}"
+
+
+def _type_error(given: Any, index: Any) -> TypeError:
+    """PyTorch's error for what is neither a device nor the name of one."""
+    name = _type_name(given)
+    if index is not None:
+        return TypeError(f"device(): argument 'type' (position 1) must be str, not {name}")
+    parts = ", ".join(map(_type_name, given)) if isinstance(given, (list, tuple)) else ""
+    shown = f"list of [{parts}]" if isinstance(given, list) else f"tuple of ({parts})" if parts else name
+    return TypeError(
+        f"device() received an invalid combination of arguments - got ({name}), but expected one of:\n"
+        " * (torch.device device)\n      didn't match because some of the arguments have invalid types: "
+        f"(!{shown}!)\n * (str type, int index = -1)\n"
+    )
+
+
 class device:
     """Names a device: its type and, where there are several of that type, its index.
 
@@ -91,8 +115,10 @@ class device:
             type, index = "cuda", type
         if index is not None and index.__index__() < 0:
             raise RuntimeError("Device index must not be negative")
+        if isinstance(type, bytes):
+            type = type.decode()
         if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+            raise _type_error(type, index)
         if ":" in type:
             if index is not None:
                 raise RuntimeError(

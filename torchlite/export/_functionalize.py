@@ -260,15 +260,13 @@ class _MultiViewResult:
     def __init__(self, base: AliasedValue, step: ViewStep) -> None:
         self.base, self.step = base, step
         self.listed: Node | None = None
-        self.writes = -1
 
     def item(self, run: _Functionalizer, node: Node) -> AliasedValue:
         place: Any = node.args[1]
         step = dataclasses.replace(self.step, item=place, meta={**node.meta, "list": self.step.meta.get("val")})
-        if self.listed is None or self.writes != self.base.root.writes:
+        if self.listed is None:  # no write is between the op and its items, which the recorder puts behind it
             self.listed = run._add_call(
                 self.step.target, (run.use(self.base), *self.step.args), self.step.kwargs, self.step.meta
             )
-            self.writes = self.base.root.writes
         made = run._add_call(operator.getitem, (self.listed, place), {}, node.meta)
         return AliasedValue(self.base.root, (*self.base.steps, step), made, self.base.root.writes)

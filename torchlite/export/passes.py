@@ -48,15 +48,13 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
     for node in ep.graph.nodes:
         copied = copies[node] = graph.node_copy(node, copies.__getitem__)
         copied.name = node.name
-        if node.op == "call_function":
-            copied.args = pytree.tree_map(value, copied.args)
-            copied.kwargs = pytree.tree_map(value, copied.kwargs)
-        if "val" in copied.meta:
-            copied.meta["val"] = pytree.tree_map(value, copied.meta["val"])
+        _replace_device(copied, value)
     root = copy.deepcopy(ep.graph_module)
     for inner in root.children():
         if isinstance(inner, GraphModule):
-            _replace_device(inner, value)
+            for node in inner.graph.nodes:
+                _replace_device(node, value)
+            inner.recompile()
     known: dict[int, Any] = {}
 
     def moved(tensor: Any) -> Any:
@@ -79,11 +77,15 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
     return program
 
 
-def _replace_device(module: Any, value: Any) -> None:
-    for node in module.graph.nodes:
-        node.args = pytree.tree_map(value, node.args) if node.op == "call_function" else node.args
-        node.kwargs = pytree.tree_map(value, node.kwargs) if node.op == "call_function" else node.kwargs
-    module.recompile()
+def _replace_device(node: Any, value: Any) -> None:
+    """Apply `value` to the devices and tensors of a node. A device may be named by text, as the program names it."""
+    if node.op == "call_function":
+        where = node.kwargs.get("device")
+        named = {"device": torch.device(where)} if isinstance(where, str) else {}
+        node.args = pytree.tree_map(value, node.args)
+        node.kwargs = pytree.tree_map(value, {**node.kwargs, **named})
+    if "val" in node.meta:
+        node.meta["val"] = pytree.tree_map(value, node.meta["val"])
 
 
 def _make_fake_on_device(tensor: Any, device: Any) -> Any:

@@ -368,8 +368,6 @@ def _call_scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _index(x: Tensor, indices: list) -> Tensor:
-    if len(indices) == 1 and indices[0] is not None:
-        return x[indices[0]]
     return x[tuple(slice(None) if i is None else i for i in indices)]
 
 

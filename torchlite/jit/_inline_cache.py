@@ -291,7 +291,7 @@ class _CallSource:
 
     def call(self, run: Callable) -> Callable:
         """Return the function of the arguments that calls `run`."""
-        if not self.values and self.parts == [f"a{i}" for i in range(self.number)]:
+        if self.parts == [f"a{i}" for i in range(self.number)]:
             return run
         return _make_function(", ".join(self.parts), self.number, tuple(self.values))(run, *self.values.values())
 

@@ -116,8 +116,7 @@ def make_tensor(
     apart = noncontiguous and numel > 1
     drawn = (*size[:-1], size[-1] * 2) if apart else size
     if dtype.category < 2:
-        wide = torch.int64 if dtype.itemsize == 8 or not dtype.is_signed and dtype is not torch.uint8 else dtype
-        out = torch.randint(low, high, drawn, dtype=wide, device=device).to(dtype)
+        out = torch.randint(low, high, drawn, dtype=dtype, device=device)
     elif low == high:
         out = torch.full(drawn, low, dtype=dtype, device=device)
     else:

@@ -12,9 +12,12 @@ import warnings
 import pytest
 
 import torchlite as torch
+import torchlite.distributed as dist
 import torchlite.distributed.checkpoint as dcp
+import torchlite.distributed.tensor
 from torchlite import nn
 from torchlite.distributed.checkpoint import _metadata_file, filesystem, format_utils
+from torchlite.distributed.checkpoint.default_planner import create_default_local_save_plan
 from torchlite.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex
 from torchlite.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 from torchlite.distributed.checkpoint.state_dict import (
@@ -444,3 +447,17 @@ def test_saving_removes_parts_alone(tmp_path):
     for _ in range(2):
         dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
     assert (tmp_path / "kept.txt").read_text() == "kept"
+
+
+def test_a_plan_has_the_properties_of_each_part():
+    dist.init_process_group("gloo", rank=0, world_size=1)
+    try:
+        mesh = dist.device_mesh.init_device_mesh("cpu", (1,))
+        whole = torch.ones(4, 2, dtype=torch.float64)
+        parts = dist.tensor.distribute_tensor(whole, mesh, [dist.tensor.Shard(0)])
+        for tensor in (whole, parts):
+            (item,) = create_default_local_save_plan({"w": tensor}, True).items
+            data = item.tensor_data
+            assert data.properties.dtype is torch.float64 and data.size == data.chunk.sizes == torch.Size((4, 2))
+    finally:
+        dist.destroy_process_group()

@@ -219,20 +219,7 @@ def _cat_rule(level, op, values):
         items = [t for t in items if tuple(t.shape) != (0,) or ndim == 1]
     ndim = logical_ndim(items[0]) + (op.name == "stack")
     items = promote_operands(op, [tuple(items), dim])[0]
-    if len({t.dtype for t in items}) > 1:  # PyTorch promotes by the examples' dtypes
-        from ..._dispatch import type_promotion
-
-        to = type_promotion.result_dtype(items)
-        items = [_cast_rule(t, to) for t in items]
     return level.wrap(run_below_level(op, [[to_batch(level, t) for t in items], wrap_dim(dim, ndim) + 1]))
-
-
-def _cast_rule(tensor, to):
-    from .._batched_tensor import BatchedTensor, make_batched
-
-    if tensor.__class__ is BatchedTensor:
-        return make_batched(F.to(tensor._value, to), tensor._dim, tensor._tl_level)
-    return F.to(tensor, to)
 
 
 @rule("slice_scatter", "select_scatter", "diagonal_scatter", kind="view")

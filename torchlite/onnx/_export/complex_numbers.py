@@ -43,16 +43,6 @@ def same(w: OnnxGraphBuilder, x: WriterValue) -> str:
     return x.name
 
 
-@translates("aten.real", complex=True)
-def real(w: OnnxGraphBuilder, x: WriterValue) -> str:
-    return _parts(w, x)[0].name if x.dtype in REAL_PARTS else x.name
-
-
-@translates("aten.imag", complex=True)
-def imag(w: OnnxGraphBuilder, x: WriterValue) -> str:
-    return _parts(w, x)[1].name
-
-
 @translates("aten.complex", complex=True)
 def from_parts(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
     if x.sizes != y.sizes:
