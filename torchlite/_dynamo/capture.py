@@ -12,7 +12,7 @@ from torchlite._device.generators import THREADS_WITH_COPIES, unwrap_engine_copy
 from torchlite._dispatch.autograd_graph import base_of, grad_of, root_meta_of, why_view_is_not_writable
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
-from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
+from torchlite._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
@@ -36,6 +36,8 @@ from .warning_replay import WarningRecorder
 # Types of kernel arguments other than arrays.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
               type(Ellipsis), type)  # fmt: skip
+# Nodes of results without a backward pass: a view of a leaf that was made without gradients is one of them.
+_GRADS = {None: "", LEAF: "leaf", REQUIRES_GRAD_DETACHED: "detached"}
 # Maximum number of elements that Python code may read, and that a constant may have.
 _READ, _CONSTANT = 1 << 12, 1 << 16
 
@@ -373,9 +375,7 @@ class Capture(KernelRecorder):
                 bumps[-1 - i] = root_meta_of(grad).n - n
         boundary = GraphBoundary(self, start)
         backward = boundary.record_backward_passes(
-            [t for t in leaves if isinstance(t, Tensor) and t._tl_node is not None and t._tl_node is not LEAF],
-            results,
-            leaves,
+            [t for t in leaves if isinstance(t, Tensor) and t._tl_node not in _GRADS], results, leaves
         )
         outputs = [r.slot for r in results if r.outside < 0] + [n for n in grads.values() if n is not None]
         if backward is not None:
@@ -427,7 +427,7 @@ class Capture(KernelRecorder):
             ):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
         node = tensor._tl_node
-        found.grad = "" if node is None else "leaf" if node is LEAF else "node"
+        found.grad = _GRADS.get(node, "node")
         owner = owner_of(tensor._tl_memory)
         for i, one in enumerate(self.outside):
             if owner_of(one._tl_array) is owner:
