@@ -1,4 +1,4 @@
-"""ConstantTensors: the tensors of a function's state whose values become constants of a replay, and the test of these."""
+"""ConstantTensors: the tensors of a function's state that are constants of a replay, and the test of these."""
 
 from __future__ import annotations
 

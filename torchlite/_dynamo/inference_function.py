@@ -1,5 +1,4 @@
-"""InferenceFunction: optimizes the calls of a TorchScript module, or of one that was read from a file, where no gradients
-are recorded.
+"""InferenceFunction: optimizes the calls of a TorchScript module, or one from a file, where no gradients are recorded.
 
 The kernels of such a call are captured as `torch.compile` captures them, and the module's tensors are constants.
 """
@@ -67,6 +66,7 @@ class ModuleState(ReachableState):
         if not parts:
             return
         tensors = dict(self.tensors)
+        self._seen.update((id(part), part) for part in parts)
         functions = [inspect.unwrap(function) for part in parts for function in part._script.methods.values()]
         self.walk(*functions, *[part.__dict__["_original"] for part in parts])
         self.tensors = tensors
@@ -98,6 +98,7 @@ class InferenceFunction(CompiledFunction):
         self.codes = {inspect.unwrap(type(graph).forward).__code__ for graph in graphs}
         self.run = functools.partial(_run, self.module, function)
         self.written: list[tuple[dict, str]] | None = None  # not known yet
+        self.wasted = 0  # captures in succession that never served
         super().__init__(self.run, type(module).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -142,7 +143,9 @@ class InferenceFunction(CompiledFunction):
         if objects:
             return self.function(*args, **kwargs)
         if any(not variant.is_same() for variants in self.variants.values() for variant in variants):
+            self.wasted = 0 if self.replays else self.wasted + 1
             self.reset()  # a tensor was replaced: no earlier capture can serve again
+            self.gave_up = self.wasted > self._recompile_limit()
         return super()._run_new_key(key, tensors, objects, modes, args, kwargs)
 
     def _capture_call(

@@ -1,4 +1,4 @@
-"""ReplayForms: the replays of a captured call without gradients, which take the function's tensors as inputs or constants."""
+"""ReplayForms: the replays of a captured call without gradients, with the function's tensors as inputs or constants."""
 
 from __future__ import annotations
 
