@@ -65,7 +65,20 @@ class SeparateCounter(AutogradMeta):
     @n.setter
     def n(self, value: int) -> None:
         self.changes = value
-        self.memory.others += 1
+        (self.memory or self).others += 1
+
+
+class StorageCounter(SeparateCounter):
+    """The root of the tensor of a storage's bytes. It does not keep the other tensor's root alive, which may hold the
+    storage.
+    """
+
+    def __init__(self, source) -> None:
+        self.source = weakref.ref(memory_counter_of(source))
+
+    @property  # type: ignore[override]
+    def memory(self) -> Any:
+        return self.source()
 
 
 def autograd_meta_of(tensor) -> AutogradMeta:
@@ -98,7 +111,7 @@ def memory_counter_of(tensor) -> AutogradMeta:
     `lent`.
     """
     root = root_meta_of(tensor)
-    return root if root.memory is None else root.memory
+    return root.memory or root
 
 
 def separate_meta(source) -> AutogradMeta:
@@ -106,6 +119,13 @@ def separate_meta(source) -> AutogradMeta:
     made = AutogradMeta()
     made.root = root = SeparateCounter()
     root.memory = memory_counter_of(source)
+    return made
+
+
+def storage_meta(source) -> AutogradMeta:
+    """The AutogradMeta of a flat tensor of the bytes under `source`."""
+    made = AutogradMeta()
+    made.root = StorageCounter(source)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from typing import Any
@@ -52,11 +53,12 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Capture(KernelRecorder):
-    """Kernel recorder of one call. outside: the tensors that exist before the call."""
+    """Kernel recorder of one call. outside: the tensors that exist before the call. most: kernels that are recorded."""
 
-    def __init__(self, table: Any, outside: list, state: ReachableState) -> None:
+    def __init__(self, table: Any, outside: list, state: ReachableState, most: float = math.inf) -> None:
         super().__init__(table)
-        self.outside, self.state = outside, state
+        self.outside, self.state, self.most = outside, state, most
+        self.is_long = False  # True if the call runs more kernels
         self.place = ""
         self._modules = len(sys.modules)
         self.loads = False  # True if modules were imported before the failure
@@ -171,6 +173,9 @@ class Capture(KernelRecorder):
     # -- recording ------------------------------------------------------------------------------
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        if len(self.steps) >= self.most:
+            self.is_long = True
+            raise UnrecordableError(f"it runs more than {self.most} kernels")
         if THREADS_WITH_COPIES:
             args = tuple(map(unwrap_engine_copy, args))
         given = self.encode_argument(args), {name: self.encode_argument(value) for name, value in kwargs.items()}

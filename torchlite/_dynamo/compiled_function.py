@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 import threading
 import warnings
@@ -109,6 +110,7 @@ class CompiledFunction:
     needed = CALLS_BEFORE_CAPTURE  # calls of a size before its capture
     structure_key = staticmethod(structure_key)  # key shared by calls that differ in numbers only
     warns = True  # warn about functions that run eagerly
+    most_steps = math.inf  # kernels of a call that is recorded
     is_of_inference = False  # replays without gradients have all passes, also without constants
 
     def __init__(
@@ -318,7 +320,7 @@ class CompiledFunction:
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
         settings = _read_preserved_state()
-        capture = Capture(table, outside, variant.state)
+        capture = Capture(table, outside, variant.state, self.most_steps)
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:

@@ -14,13 +14,15 @@ from torchlite._dispatch.call import Tensor
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite.fx import GraphModule
 
-from .compiled_function import GLOBAL_MODULE_HOOKS, CaptureVariant, CompiledFunction
+from .capture import Capture
+from .compiled_function import GLOBAL_MODULE_HOOKS, CompiledFunction
 from .exc import Unsupported
 from .guards import IdentityGuard, ReachableState, items_of, namespace_items
-from .program_ir import CapturedCall
 
-# Maximum number of kernels of a program that is optimized.
-_MAX_STEPS = 1 << 14
+# Kernels of a program that is optimized at once, and of one that must be called often before: recording it takes the
+# time of up to a hundred calls.
+_SHORT_STEPS, _MAX_STEPS = 1 << 12, 1 << 15
+_CALLS_BEFORE_LONG_PROGRAMS = 64
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
@@ -99,6 +101,8 @@ class InferenceFunction(CompiledFunction):
         self.run = functools.partial(_run, self.module, function)
         self.written: list[tuple[dict, str]] | None = None  # not known yet
         self.wasted = 0  # captures in succession that never served
+        self.most_steps: float = _SHORT_STEPS
+        self.waits = 0  # calls before the next capture
         super().__init__(self.run, type(module).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -140,7 +144,8 @@ class InferenceFunction(CompiledFunction):
         return ModuleState(self.module(), self.codes, self.names, written, self.discovery.codes)
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        if objects:
+        if objects or self.waits:
+            self.waits -= bool(self.waits)
             return self.function(*args, **kwargs)
         if any(not variant.is_same() for variants in self.variants.values() for variant in variants):
             self.wasted = 0 if self.replays else self.wasted + 1
@@ -148,16 +153,11 @@ class InferenceFunction(CompiledFunction):
             self.gave_up = self.wasted > self._recompile_limit()
         return super()._run_new_key(key, tensors, objects, modes, args, kwargs)
 
-    def _capture_call(
-        self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
-    ) -> tuple[Any, CapturedCall | None]:
-        result, captured = super()._capture_call(key, variant, outside, args, kwargs)
-        if captured is None:
-            return result, None
-        if len(captured.program.steps) > _MAX_STEPS:
-            self._give_up(key, f"it runs more than {_MAX_STEPS} kernels", "")
-            return result, None
-        return result, captured
+    def _may_settle_next_call(self, capture: Capture) -> bool:
+        if capture.is_long and self.most_steps < _MAX_STEPS:
+            self.most_steps, self.waits = _MAX_STEPS, _CALLS_BEFORE_LONG_PROGRAMS
+            return True
+        return super()._may_settle_next_call(capture)
 
 
 def _run(module: Any, function: Any, *args: Any, **kwargs: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.autograd_graph import adopt_memory_counter, root_meta_of, separate_meta
+from .._dispatch.autograd_graph import adopt_memory_counter, root_meta_of, separate_meta, storage_meta
 from .._dispatch.backend import owner_of
 from .._dispatch.copy_on_write import SharedBuffer
 from .._dispatch.shape_and_value_checks import check_in_bounds_for_storage, storage_nbytes_for
@@ -97,7 +97,7 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
         out._source = weakref.ref(tensor)
         flat = call.wrap_array(tensor._tl_kernels, memory, d)
-        flat._tl_meta = separate_meta(tensor)
+        flat._tl_meta = storage_meta(tensor)
         out._adopt_tensor(flat)
         return out
 
