@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from torchlite._dispatch.autograd_graph import memory_counter_of
 from torchlite._tensor.shared_memory import mapping_of
 
 from .alias_analysis import AliasAnalysis
+from .compile_source import define_function
 from .program_ir import CapturedCall
 from .tensor_guards import TensorSource
 
-_read_array = operator.attrgetter("_tl_array")
-_read_node = operator.attrgetter("_tl_node")
-_read_count = operator.attrgetter("n")
-_read_other_changes = operator.attrgetter("others")
-
 
 class ConstantTensors:
-    """Tensors with the memory, the version and the node that they have now."""
+    """Tensors with the memory, version and node that they have now. `is_same` returns True if no tensor was written
+    since, or got other memory.
+    """
 
     def __init__(self, tensors: list[Any]) -> None:
         self.tensors = tensors
-        self.arrays, self.nodes = [*map(_read_array, tensors)], [*map(_read_node, tensors)]
-        self.counters = [*map(memory_counter_of, tensors)]
-        self.counts, self.others = [*map(_read_count, self.counters)], [*map(_read_other_changes, self.counters)]
+        self.is_same = _compile_test(tensors)
 
-    def is_same(self) -> bool:
-        """True if no tensor was written or got other memory."""
-        return (
-            all(map(operator.is_, map(_read_array, self.tensors), self.arrays))
-            and [*map(_read_count, self.counters)] == self.counts
-            and [*map(_read_other_changes, self.counters)] == self.others
-            and all(map(operator.is_, map(_read_node, self.tensors), self.nodes))
-        )
+
+def _compile_test(tensors: list[Any]) -> Any:
+    space: dict[str, Any] = {}
+    tests = []
+    for i, tensor in enumerate(tensors):
+        counter = memory_counter_of(tensor)
+        space |= {f"t{i}": tensor, f"array{i}": tensor._tl_array, f"node{i}": tensor._tl_node, f"counter{i}": counter}
+        tests += [
+            f"t{i}._tl_array is array{i} and t{i}._tl_node is node{i}",
+            f"counter{i}.n == {counter.n} and counter{i}.others == {counter.others}",
+        ]
+    condition = " and\n        ".join(tests) or "True"
+    return define_function("is_same", f"def is_same():\n    return (\n        {condition}\n    )\n", space)
 
 
 def has_gradients(captured: CapturedCall) -> bool:
