@@ -680,3 +680,29 @@ def test_state_that_changes_before_each_call():
             owner._buffers["running_mean"] = buffer.clone()
             found(x)
     assert function_of(found).gave_up
+
+
+class Unrolled(nn.Module):
+    def forward(self, x):
+        for _ in range(40):
+            x = x * 0.5 + 1
+        return x
+
+
+def test_long_programs_wait(monkeypatch):
+    """A program of many kernels is recorded only after several calls, and one of too many never."""
+    from torchlite._dynamo import inference_function
+
+    x = torch.randn(3)
+    for most, served in ((100, True), (50, False)):
+        monkeypatch.setattr(inference_function, "_SHORT_STEPS", 30)
+        monkeypatch.setattr(inference_function, "_MAX_STEPS", most)
+        monkeypatch.setattr(inference_function, "_CALLS_BEFORE_LONG_PROGRAMS", 5)
+        found = through_file("torchscript", Unrolled(), (x,))
+        counts = []
+        with torch.no_grad():
+            for _ in range(12):
+                torch.testing.assert_close(found(x), Unrolled()(x))
+                counts.append(replays(found))
+        assert counts[8] == 0 and (counts[-1] > 0) is served
+        assert bool(function_of(found).reasons) is not served
