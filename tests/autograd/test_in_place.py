@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -227,3 +228,66 @@ def test_out_argument(device):
     assert out.tolist() == [1, 1]
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         torch.exp(x.requires_grad_(), out=out)
+
+
+def test_versions_of_tensors_on_one_memory(device):
+    """A parameter and an instance of a subclass share the version counter of their tensor; `.data` has its own."""
+
+    class Named(torch.Tensor):
+        pass
+
+    x = torch.zeros(2, device=device)
+    parameter, named, data = torch.nn.Parameter(x), x.as_subclass(Named), x.data
+    x.add_(1)
+    assert (x._version, parameter._version, named._version, data._version) == (1, 1, 1, 0)
+    data.add_(1)
+    assert (x._version, parameter._version, data._version, x.data._version) == (1, 1, 1, 0)
+    assert parameter.tolist() == [2, 2]
+
+
+def test_counts_of_the_memory(device):
+    """Each write to the memory of a tensor changes the counts of its memory, and memory that others write is lent."""
+    from torchlite._dispatch.autograd_graph import memory_counter_of
+
+    x = torch.zeros(2, 2, device=device)
+    alias, other = x.data, torch.zeros(2, 2, device=device)
+    other.data = x
+    counter = memory_counter_of(x)
+    assert memory_counter_of(alias) is memory_counter_of(other) is memory_counter_of(x[0]) is counter
+
+    def kept(x):
+        with torch.autograd._unsafe_preserve_version_counter(x):
+            x.add_(1)
+
+    for write in (
+        lambda: x.add_(1), lambda: x[0].zero_(), lambda: alias.mul_(2), lambda: alias.data[1].zero_(),
+        lambda: other.add_(1), lambda: x.detach().add_(1), lambda: kept(x),
+        lambda: x.untyped_storage().copy_(torch.ones_like(x).untyped_storage()),
+        lambda: torch.empty(0, device=device).set_(x.untyped_storage(), 0, (4,)).add_(1),
+    ):  # fmt: skip
+        before = counter.n, counter.others
+        write()
+        assert (counter.n, counter.others) != before
+    assert not counter.lent
+    if device == "cpu":
+        before = counter.n, counter.others
+        alias.numpy()
+        assert counter.lent and (counter.n, counter.others) != before
+        assert memory_counter_of(torch.from_numpy(np.zeros(2))).lent
+
+
+def test_counts_keep_no_storage_alive():
+    """A storage and its tensor end without the garbage collector."""
+    import gc
+    import weakref
+
+    x = torch.zeros(2)
+    storage = x.untyped_storage()
+    gone = weakref.ref(storage)
+    gc.collect()
+    gc.disable()
+    try:
+        del x, storage
+        assert gone() is None
+    finally:
+        gc.enable()

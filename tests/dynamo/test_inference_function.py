@@ -464,3 +464,245 @@ def test_script_that_keeps_values_in_attributes(device):
         other = found.copy()
         found(x)
         assert not torch.equal(other.state, found.state)
+
+
+# -- scripts that Python runs ----------------------------------------------------------------------
+
+
+class Scripted(nn.Module):
+    """A module for `torch.jit.script` with helpers, attributes, a branch on an attribute, and layers."""
+
+    scale: float
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.drop, self.scale, self.mirrors = Small(), nn.Dropout(0.5), 0.5, False
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.GELU()])
+
+    def forward(self, x):
+        x = self.drop(self.body(x)) * self.scale
+        for layer in self.layers:
+            x = layer(x)
+        if self.mirrors:
+            x = -x
+        return self.shift(x)
+
+    def shift(self, x):
+        return x + 1
+
+
+MADE = {
+    "script": torch.jit.script,
+    "trace": lambda module: torch.jit.trace(module, (torch.randn(1, 2, 4, 4),)),
+    "freeze": lambda module: torch.jit.freeze(torch.jit.script(module)),
+    "optimize_for_inference": lambda module: torch.jit.optimize_for_inference(torch.jit.script(module)),
+}
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_programs_made_in_this_process(make):
+    module = Scripted().eval()
+    made = MADE[make](module)
+    x = torch.randn(1, 2, 4, 4)
+    with torch.no_grad():
+        want = module(x)
+        for _ in range(5):
+            torch.testing.assert_close(made(x), want, rtol=1e-4, atol=1e-5)
+    assert replays(made) > 0, function_of(made).reasons
+    text = steps_of(made)
+    assert "_batch_norm_eval" not in text and "1e-05" not in text
+
+
+@pytest.mark.parametrize("make", ["script", "trace"])
+def test_programs_made_in_this_process_see_changes(make):
+    module = Scripted().eval()
+    made = MADE[make](module)
+    x = torch.randn(1, 2, 4, 4)
+    with torch.no_grad():
+        for _ in range(4):
+            made(x)
+        for change in (
+            lambda: module.body.body[0].weight.data.mul_(2),
+            lambda: module.layers[0].weight.add_(1),
+            lambda: made.load_state_dict({n: value * 1.5 for n, value in made.state_dict().items()}),
+            lambda: module.double() and made.double(),
+        ):
+            change()
+            given = x.to(module.layers[0].weight.dtype)
+            for _ in range(4):
+                torch.testing.assert_close(made(given), module(given), rtol=1e-4, atol=1e-5)
+    made.layers[0].weight.requires_grad_(True)
+    made(given).sum().backward()
+    assert made.layers[0].weight.grad is not None
+
+
+def test_attributes_of_scripts():
+    """Values of attributes belong to what is checked, and so does the mode."""
+    made = torch.jit.script(Scripted().eval())
+    x = torch.randn(1, 2, 4, 4)
+    with torch.no_grad():
+        for _ in range(4):
+            first = made(x)
+        made.scale = 0.0
+        assert not torch.equal(made(x), first)
+        made.scale = 0.5
+        made.mirrors = True
+        for _ in range(4):
+            torch.testing.assert_close(made(x), 2 - first)
+        made.mirrors = False
+        made.train()
+        torch.manual_seed(0)
+        assert any(not torch.allclose(made(x), first) for _ in range(8))
+        made.eval()
+
+
+def test_script_switch():
+    made = torch.jit.script(Scripted().eval())
+    x = torch.randn(1, 2, 4, 4)
+    with torch.no_grad(), torch.jit.optimized_execution(False):
+        for _ in range(5):
+            made(x)
+    assert replays(made) == 0
+
+
+def test_scripts_in_scripts_are_one_program():
+    made = torch.jit.script(nn.Sequential(torch.jit.script(Scripted().eval()), nn.Linear(2, 2)).eval())
+    x = torch.randn(1, 2, 4, 4)
+    with torch.no_grad():
+        for _ in range(5):
+            made(x)
+    assert replays(made) > 0 and function_of(made[0]) is None
+
+
+class Counting(nn.Module):
+    """Writes an attribute of its own."""
+
+    calls: int
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.weight = 0, nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.weight + self.calls
+
+
+def test_scripts_that_count():
+    made = torch.jit.script(Counting())
+    with torch.no_grad():
+        for number in range(1, 12):
+            assert torch.equal(made(torch.zeros(2)), torch.full((2,), float(number))) and made.calls == number
+
+
+class Remembers(nn.Module):
+    """Keeps a tensor in an attribute and appends to a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = torch.zeros(2)
+        self.sizes = [0]
+
+    def forward(self, x):
+        out = x + self.last
+        self.last = x
+        self.sizes.append(len(self.sizes))
+        return out
+
+
+def test_scripts_that_keep_values():
+    made = torch.jit.script(Remembers())
+    with torch.no_grad():
+        before = torch.zeros(2)
+        for number in range(1, 9):
+            x = torch.full((2,), float(number))
+            assert torch.equal(made(x), x + before)
+            before = x
+    assert made.sizes == list(range(9))
+
+
+class Speaking(nn.Module):
+    def forward(self, x):
+        print("called")
+        if bool(x.sum() > 0):
+            return x + 1
+        return x - 1
+
+
+def test_scripts_that_print(capsys):
+    made = torch.jit.script(Speaking())
+    with torch.no_grad():
+        for sign in (1, 1, 1, -1, -1, -1, 1):
+            assert torch.equal(made(torch.full((2,), float(sign))), torch.full((2,), 2.0 * sign))
+    assert capsys.readouterr().out == "called\n" * 7
+
+
+class Choosing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            return x + self.weight
+        return x - self.weight
+
+
+def test_scripts_that_branch_on_elements():
+    made = torch.jit.script(Choosing())
+    with torch.no_grad():
+        for sign in (1, 1, 1, 1, -1, 1, -1, -1, -1, -1, 1):
+            x = torch.full((2,), float(sign))
+            assert torch.equal(made(x), x + sign)
+    assert replays(made) > 0
+
+
+def test_hooks_of_parts_of_scripts():
+    made = torch.jit.script(Scripted().eval())
+    x, calls = torch.randn(1, 2, 4, 4), []
+    with torch.no_grad():
+        for _ in range(4):
+            made(x)
+        made.layers[0].register_forward_hook(lambda *_: calls.append(1))
+        made(x)
+        made(x)
+    assert len(calls) == 2
+
+
+def test_state_that_changes_before_each_call():
+    """A module whose buffer is replaced before each call is not recorded each time."""
+    found = through_file("torchscript", Small().eval(), (torch.randn(1, 2, 4, 4),))
+    x = torch.randn(1, 2, 4, 4)
+    name, buffer = next((name, buffer) for name, buffer in found.named_buffers() if "mean" in name)
+    owner = found.get_submodule(name.rpartition(".")[0])
+    with torch.no_grad():
+        for _ in range(60):
+            owner._buffers["running_mean"] = buffer.clone()
+            found(x)
+    assert function_of(found).gave_up
+
+
+class Unrolled(nn.Module):
+    def forward(self, x):
+        for _ in range(40):
+            x = x * 0.5 + 1
+        return x
+
+
+def test_long_programs_wait(monkeypatch):
+    """A program of many kernels is recorded only after several calls, and one of too many never."""
+    from torchlite._dynamo import inference_function
+
+    x = torch.randn(3)
+    for most, served in ((100, True), (50, False)):
+        monkeypatch.setattr(inference_function, "_SHORT_STEPS", 30)
+        monkeypatch.setattr(inference_function, "_MAX_STEPS", most)
+        monkeypatch.setattr(inference_function, "_CALLS_BEFORE_LONG_PROGRAMS", 5)
+        found = through_file("torchscript", Unrolled(), (x,))
+        counts = []
+        with torch.no_grad():
+            for _ in range(12):
+                torch.testing.assert_close(found(x), Unrolled()(x))
+                counts.append(replays(found))
+        assert counts[8] == 0 and (counts[-1] > 0) is served
+        assert bool(function_of(found).reasons) is not served

@@ -48,6 +48,37 @@ class AutogradMeta:
     dual_primal: Any = None  # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
     storage: Any = None  # of a root: the storage's Python object
     apart = False  # of a view: its base has no part in its tangents
+    memory: Any = None  # of a root: the root that counts all changes of the memory, if it is another one
+    others = 0  # of such a root: changes that are not in its `n`
+    lent = False  # of such a root: other objects may write without a count, such as NumPy arrays
+
+
+class SeparateCounter(AutogradMeta):
+    """The root of a tensor that shares memory with another one and has a version counter of its own, as `.data`."""
+
+    changes = 0
+
+    @property  # type: ignore[override]
+    def n(self) -> int:
+        return self.changes
+
+    @n.setter
+    def n(self, value: int) -> None:
+        self.changes = value
+        (self.memory or self).others += 1
+
+
+class StorageCounter(SeparateCounter):
+    """The root of the tensor of a storage's bytes. It does not keep the other tensor's root alive, which may hold the
+    storage.
+    """
+
+    def __init__(self, source) -> None:
+        self.source = weakref.ref(memory_counter_of(source))
+
+    @property  # type: ignore[override]
+    def memory(self) -> Any:
+        return self.source()
 
 
 def autograd_meta_of(tensor) -> AutogradMeta:
@@ -73,6 +104,51 @@ def root_meta_of(tensor) -> AutogradMeta:
     """The AutogradMeta whose version counter covers the tensor's memory."""
     found = autograd_meta_of(tensor)
     return found if found.root is None else found.root
+
+
+def memory_counter_of(tensor) -> AutogradMeta:
+    """The AutogradMeta whose `n` and `others` together change with each write to the tensor's memory, unless it is
+    `lent`.
+    """
+    root = root_meta_of(tensor)
+    return root.memory or root
+
+
+def separate_meta(source) -> AutogradMeta:
+    """The AutogradMeta of another tensor on the memory of `source`, with its own version counter."""
+    made = AutogradMeta()
+    made.root = root = SeparateCounter()
+    root.memory = memory_counter_of(source)
+    return made
+
+
+def storage_meta(source) -> AutogradMeta:
+    """The AutogradMeta of a flat tensor of the bytes under `source`."""
+    made = AutogradMeta()
+    made.root = StorageCounter(source)
+    return made
+
+
+def adopt_memory_counter(tensor, source) -> None:
+    """Note that a tensor lies in the memory of `source` from now on. Its version counter stays its own."""
+    before = root_meta_of(tensor)
+    if base_of(tensor) is not None:  # its counter is that of its base, which keeps its memory
+        lend_memory(tensor)
+        lend_memory(source)
+        return
+    root = SeparateCounter()
+    root.changes, root.memory = before.n, memory_counter_of(source)
+    root.rebased, root.inference, root.counts = before.rebased, before.inference, before.counts
+    root.fixed = root_meta_of(source).fixed
+    tensor._tl_meta.root = root
+
+
+def lend_memory(tensor) -> None:
+    """Note that another object may write to the tensor's memory."""
+    counter = memory_counter_of(tensor)
+    if not counter.lent:
+        counter.lent = True
+        counter.others += 1
 
 
 def alias_meta(source) -> AutogradMeta:

@@ -1,4 +1,4 @@
-"""InferenceCalls: the calls of a program that was read from a file, optimized where no gradients are recorded."""
+"""InferenceCalls: the calls of a TorchScript or loaded program, optimized where no gradients are recorded."""
 
 from __future__ import annotations
 

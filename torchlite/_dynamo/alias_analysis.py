@@ -24,6 +24,7 @@ class AliasAnalysis:
             if not is_pure(step) and step.kind != "read":
                 self.written.update(map(self.of, step.uses()))
         self.seen = set(map(self.of, seen))
+        self._fixed = self.seen | self.written
 
     def of(self, number: int) -> Any:
         """Return the memory number of a slot; an unknown slot has its own memory."""
@@ -31,7 +32,7 @@ class AliasAnalysis:
 
     def is_plain(self, number: int) -> bool:
         """True if a slot's memory does not escape and only its producer writes it."""
-        return number in self.place and self.of(number) not in self.seen | self.written
+        return number in self.place and self.of(number) not in self._fixed
 
     def is_view(self, step: Step) -> bool:
         """True if the step's result aliases one of its inputs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
 from typing import Any
@@ -12,7 +13,7 @@ from torchlite._device.generators import THREADS_WITH_COPIES, unwrap_engine_copy
 from torchlite._dispatch.autograd_graph import base_of, grad_of, root_meta_of, why_view_is_not_writable
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
-from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
+from torchlite._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
@@ -36,6 +37,8 @@ from .warning_replay import WarningRecorder
 # Types of kernel arguments other than arrays.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
               type(Ellipsis), type)  # fmt: skip
+# Nodes of results without a backward pass: a view of a leaf that was made without gradients is one of them.
+_GRADS = {None: "", LEAF: "leaf", REQUIRES_GRAD_DETACHED: "detached"}
 # Maximum number of elements that Python code may read, and that a constant may have.
 _READ, _CONSTANT = 1 << 12, 1 << 16
 
@@ -50,11 +53,12 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Capture(KernelRecorder):
-    """Kernel recorder of one call. outside: the tensors that exist before the call."""
+    """Kernel recorder of one call. outside: the tensors that exist before the call. most: kernels that are recorded."""
 
-    def __init__(self, table: Any, outside: list, state: ReachableState) -> None:
+    def __init__(self, table: Any, outside: list, state: ReachableState, most: float = math.inf) -> None:
         super().__init__(table)
-        self.outside, self.state = outside, state
+        self.outside, self.state, self.most = outside, state, most
+        self.is_long = False  # True if the call runs more kernels
         self.place = ""
         self._modules = len(sys.modules)
         self.loads = False  # True if modules were imported before the failure
@@ -169,6 +173,9 @@ class Capture(KernelRecorder):
     # -- recording ------------------------------------------------------------------------------
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
+        if len(self.steps) >= self.most:
+            self.is_long = True
+            raise UnrecordableError(f"it runs more than {self.most} kernels")
         if THREADS_WITH_COPIES:
             args = tuple(map(unwrap_engine_copy, args))
         given = self.encode_argument(args), {name: self.encode_argument(value) for name, value in kwargs.items()}
@@ -373,9 +380,7 @@ class Capture(KernelRecorder):
                 bumps[-1 - i] = root_meta_of(grad).n - n
         boundary = GraphBoundary(self, start)
         backward = boundary.record_backward_passes(
-            [t for t in leaves if isinstance(t, Tensor) and t._tl_node is not None and t._tl_node is not LEAF],
-            results,
-            leaves,
+            [t for t in leaves if isinstance(t, Tensor) and t._tl_node not in _GRADS], results, leaves
         )
         outputs = [r.slot for r in results if r.outside < 0] + [n for n in grads.values() if n is not None]
         if backward is not None:
@@ -427,7 +432,7 @@ class Capture(KernelRecorder):
             ):
                 raise Unsupported("it returns a tensor with hooks, a gradient or a mode's mark")
         node = tensor._tl_node
-        found.grad = "" if node is None else "leaf" if node is LEAF else "node"
+        found.grad = _GRADS.get(node, "node")
         owner = owner_of(tensor._tl_memory)
         base = base_of(tensor)
         for i, one in enumerate(self.outside):

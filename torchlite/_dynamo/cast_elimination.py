@@ -23,6 +23,7 @@ def eliminate_integer_casts(program: Program, layouts: Layouts, table: Any) -> P
     for step in program.steps:
         for number in step.uses():
             readers.setdefault(number, []).append(step)
+    shown = program.shown()
     names: dict[int, Slot] = {}  # results of casts back, and what they are now
     steps = []
     for step in program.steps:
@@ -32,7 +33,7 @@ def eliminate_integer_casts(program: Program, layouts: Layouts, table: Any) -> P
             number = step.out.number
             back = readers.get(number, [])
             made = [one.out.number for one in back if _is_cast_back(one)]
-            if made and len(made) == len(back) and not {number, *made} & program.shown():
+            if made and len(made) == len(back) and not {number, *made} & shown:
                 names.update(dict.fromkeys(made, step.out))
                 layouts[number] = layouts[made[0]]
                 step = replace(step, name="trunc", kernel=table.trunc, args=step.args[:1])

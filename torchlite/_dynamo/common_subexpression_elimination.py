@@ -15,6 +15,9 @@ def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> 
     escape. A write or a random draw ends the search. Updates `place`: views of the later result are views of the first.
     """
     memory, shown = AliasAnalysis(program, place), program.shown()
+    members: dict[int, list[int]] = {}  # slots by the memory that they lie in
+    for number, found in place.items():
+        members.setdefault(found, []).append(number)
     known: dict[Any, Step] = {}
     names: dict[int, Slot] = {}
     kept: list[Step] = []
@@ -27,16 +30,20 @@ def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> 
             first = known.setdefault(key, step)
             if first is not step and _is_replaceable_by(first, step, memory, shown):
                 names.update(zip(step.makes(), map(Slot, first.makes()), strict=True))
-                _join_memory(step, first, place)
+                _join_memory(step, first, place, members)
                 continue
         kept.append(step)
     return replace(program, steps=kept)
 
 
-def _join_memory(step: Step, first: Step, place: dict[int, int]) -> None:
+def _join_memory(step: Step, first: Step, place: dict[int, int], members: dict[int, list[int]]) -> None:
     """Note that what lies in the memory of a step's results lies in that of an earlier step's."""
     joined = {place[a]: place[b] for a, b in zip(step.makes(), first.makes(), strict=True) if {a, b} <= place.keys()}
-    place.update({number: joined[memory] for number, memory in place.items() if memory in joined})
+    for old, new in joined.items():
+        if old != new:
+            moved = members.pop(old)
+            members[new] += moved
+            place.update(dict.fromkeys(moved, new))
 
 
 def _is_replaceable_by(first: Step, step: Step, memory: AliasAnalysis, shown: set[int]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import math
 import sys
 import threading
 import warnings
@@ -26,6 +28,7 @@ from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
+from .constant_tensors import has_gradients
 from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
@@ -34,6 +37,7 @@ from .guards import ReachableState
 from .program_ir import CapturedCall, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import compile_replay
+from .replay_forms import ReplayForms
 from .tensor_guards import TensorSource, compile_tensor_guard
 
 # Hooks shared by all modules.
@@ -66,11 +70,22 @@ class CaptureVariant:
         self.guard: Any = None
         self.captured: CapturedCall | None = None
         self.replay: Any = None
+        self.forms: ReplayForms | None = None
         self.sizes: SizeVariants | None = None  # variants that differ in sizes only
 
-    def matches(self, tensors: list, modes: tuple) -> bool:
-        """True if the variant matches a call with these tensors."""
-        return self.guard(*tensors) and modes == self.modes and self.is_same()
+    def find_replay(self, tensors: list, modes: tuple) -> Any:
+        """Return the replay for a call with these tensors, None if the variant does not match. A variant that waits
+        for its second recording gives True.
+        """
+        if modes != self.modes:
+            return None
+        if self.forms is None:
+            return self.replay or True if self.guard(*tensors) and self.is_same() else None
+        replay = self.forms.find(tensors)
+        if replay is None or not self.is_same():
+            return None
+        self.replay = replay
+        return replay
 
     def is_unchanged(self) -> bool:
         """True if a call now would do what the captured call did; derivatives use the captured record."""
@@ -95,7 +110,8 @@ class CompiledFunction:
     needed = CALLS_BEFORE_CAPTURE  # calls of a size before its capture
     structure_key = staticmethod(structure_key)  # key shared by calls that differ in numbers only
     warns = True  # warn about functions that run eagerly
-    has_constant_state = False  # the tensors of the function's state are constants
+    most_steps = math.inf  # kernels of a call that is recorded
+    is_of_inference = False  # replays without gradients have all passes, also without constants
 
     def __init__(
         self,
@@ -147,15 +163,17 @@ class CompiledFunction:
     def _replay_known_variant(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Replay the variant of a key (or size) that matches the call, if there is one."""
         for variant in self.variants.get(key, ()):
-            if variant.matches(tensors, modes):
-                if variant.replay is None:
-                    return self._record_second_call(key, variant, tensors, args, kwargs)
-                try:
-                    result = variant.replay((self.function, args, kwargs, variant), *tensors)
-                except ReplayMiss:
-                    continue
-                self.replays += 1
-                return result
+            replay = variant.find_replay(tensors, modes)
+            if replay is True:
+                return self._record_second_call(key, variant, tensors, args, kwargs)
+            if replay is None:
+                continue
+            try:
+                result = replay((self.function, args, kwargs, variant), *tensors)
+            except ReplayMiss:
+                continue
+            self.replays += 1
+            return result
         return _NO_RESULT
 
     def _call_with_dynamic_shape(
@@ -163,7 +181,7 @@ class CompiledFunction:
     ) -> Any:
         """Replay a call that differs from a captured one in sizes or numbers only."""
         sizes = next((s for s in self.structures.get(self.structure_key(key), ()) if s.has(tensors, modes)), None)
-        if sizes is None or any(variant.matches(tensors, modes) for variant in self.variants.get(key, ())):
+        if sizes is None or any(v.find_replay(tensors, modes) for v in self.variants.get(key, ())):
             return _NO_RESULT
         place = sizes.place_of(key, tensors)
         if place in self.variants:
@@ -278,7 +296,7 @@ class CompiledFunction:
         for tensor in state.tensors.values():
             if id(tensor) not in seen:
                 outside.append(tensor)
-                variant.sources.append(TensorSource(-1, tensor, self.has_constant_state))
+                variant.sources.append(TensorSource(-1, tensor))
         if not all(map(is_plain, outside)):
             raise Unsupported("it gets a tensor of another class than Tensor and Parameter")
         return variant, outside
@@ -302,7 +320,7 @@ class CompiledFunction:
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
         settings = _read_preserved_state()
-        capture = Capture(table, outside, variant.state)
+        capture = Capture(table, outside, variant.state, self.most_steps)
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
@@ -357,10 +375,16 @@ class CompiledFunction:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
-        trial = outside if self.has_constant_state else None
-        found.replay = compile_replay(
-            _make_identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default", trial
-        )
+        compile = functools.partial(
+            compile_replay, _make_identifier(self.name), captured, variant.sources, len(tensors), table,
+            self.mode or "default",
+        )  # fmt: skip
+        records = variant.modes[0] and any(tensor._tl_node is not None for tensor in outside)
+        if records or has_gradients(captured):
+            found.replay = compile()
+        else:
+            found.forms = ReplayForms(compile, found.guard, captured, variant.sources, self.is_of_inference)
+            found.replay = found.forms.specialize(tensors)
         logs.write_log("code", found.replay.forward.text)
         return result
 

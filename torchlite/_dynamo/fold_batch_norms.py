@@ -12,11 +12,13 @@ from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step
 
 _TRANSPOSED, _GROUPS = 6, 8  # arguments of `convolution`
+_FUSED_CONV_BN = "_fused_conv_bn"  # a convolution, a batch norm and bounds, as `nn.Sequential` calls them
+_WITHOUT_NORM = (None, None, None, None, 0.0)  # its arguments between the convolution's and the bounds
 
 
 def fold_batch_norms(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
-    """Replace each convolution and the batch norm of its result by one convolution with other weights. Nothing else may
-    read the first one's result. Updates `layouts`.
+    """Replace each convolution and the batch norm of its result by one convolution with other weights. They may be one
+    step; else nothing else may read the first one's result. Updates `layouts`.
     """
     if not program.held:
         return program
@@ -26,6 +28,12 @@ def fold_batch_norms(program: Program, layouts: Layouts, place: dict[int, int], 
     makers: dict[int, tuple[int, Step]] = {}  # convolutions, by the slot of their result
     steps: list[Step | None] = []
     for step in program.steps:
+        if step.name == _FUSED_CONV_BN and not step.kwargs and step.args[-5] is not None:
+            parts = _split(step, table)
+            if _is_foldable(*parts, held, layouts):
+                folded = _fold(*parts, held, layouts, table)
+                limits = step.args[-2:]
+                step = folded if limits == NO_CLAMP else replace(step, args=(*folded.args, *_WITHOUT_NORM, *limits))
         first = step.args[0] if step.args else None
         found = makers.get(first.number) if first.__class__ is Slot else None
         if found is not None and _is_foldable(found[1], step, held, layouts):
@@ -36,6 +44,12 @@ def fold_batch_norms(program: Program, layouts: Layouts, place: dict[int, int], 
             makers[step.out.number] = len(steps), step
         steps.append(step)
     return replace(program, steps=[step for step in steps if step is not None], held=held)
+
+
+def _split(step: Step, table: Any) -> tuple[Step, Step]:
+    """Return the convolution and the batch norm of a fused step. Both have the step's result."""
+    before = replace(step, name="convolution", kernel=table.convolution, args=step.args[:-7])
+    return before, replace(step, name="_batch_norm_eval", args=(step.out, *step.args[-7:-2], *NO_CLAMP))
 
 
 def _is_foldable(before: Step, step: Step, held: dict[int, Any], layouts: Layouts) -> bool:

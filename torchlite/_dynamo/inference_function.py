@@ -1,43 +1,44 @@
-"""InferenceFunction: optimizes the calls of a module that was read from a file, where no gradients are recorded.
+"""InferenceFunction: optimizes the calls of a TorchScript module, or one from a file, where no gradients are recorded.
 
-The kernels of such a call are captured as `torch.compile` captures them. The module's tensors are constants of the
-program: what depends on them alone is computed once. A replay first checks that no tensor was replaced or written.
+The kernels of such a call are captured as `torch.compile` captures them, and the module's tensors are constants.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import weakref
 from typing import Any
 
-from torchlite._dispatch.autograd_graph import root_meta_of
 from torchlite._dispatch.call import Tensor
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite.fx import GraphModule
 
-from .compiled_function import GLOBAL_MODULE_HOOKS, CaptureVariant, CompiledFunction
+from .capture import Capture
+from .compiled_function import GLOBAL_MODULE_HOOKS, CompiledFunction
+from .exc import Unsupported
 from .guards import IdentityGuard, ReachableState, items_of, namespace_items
-from .program_ir import CapturedCall
 
-# Maximum number of kernels of a program that is optimized.
-_MAX_STEPS = 1 << 14
+# Kernels of a program that is optimized at once, and of one that must be called often before: recording it takes the
+# time of up to a hundred calls.
+_SHORT_STEPS, _MAX_STEPS = 1 << 12, 1 << 15
+_CALLS_BEFORE_LONG_PROGRAMS = 64
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-_read_array = operator.attrgetter("_tl_array")
-_read_version = operator.attrgetter("n")
 
 
 class ModuleState(ReachableState):
-    """The state of a module whose code is torchlite's own: tensors, submodules, modes and hooks.
+    """The state of a module whose code is torchlite's own: tensors, submodules, modes and hooks. Of a module that
+    `torch.jit.script` made it is also what the Python functions reach.
 
     names: further attributes of the module that the code reads. written: attributes that each call writes, as the id of
-    their dictionary and their name.
+    their dictionary and their name. ran: see `ReachableState`.
     """
 
-    def __init__(self, module: Any, codes: set, names: tuple[str, ...], written: set[tuple[int, str]]) -> None:
-        super().__init__()
-        self.codes = codes
+    def __init__(
+        self, module: Any, codes: set, names: tuple[str, ...], written: set[tuple[int, str]], ran: set | None
+    ) -> None:
+        super().__init__(ran)
+        self.codes = set(codes)
         self.held.append(IdentityGuard(namespace_items, (module.__dict__, names)))
         for part in module.modules():
             own = part.__dict__
@@ -60,24 +61,25 @@ class ModuleState(ReachableState):
             if part is not module:
                 self.empty += [own[name] for name in _HOOKS]
         self.empty += GLOBAL_MODULE_HOOKS
-        self._tensors = tuple(self.tensors.values())
-        self._arrays = [*map(_read_array, self._tensors)]
-        self._counters = [*map(root_meta_of, self._tensors)]
-        self._versions = [*map(_read_version, self._counters)]
+        self._walk_functions([part for part in module.modules() if _runs_in_python(part)])
 
-    def is_same(self) -> bool:
-        return super().is_same() and self._has_same_values()
+    def _walk_functions(self, parts: list) -> None:
+        """Add what the functions of scripted modules reach. Their tensors are those of the scripted modules."""
+        if not parts:
+            return
+        tensors = dict(self.tensors)
+        self._seen.update((id(part), part) for part in parts)
+        functions = [inspect.unwrap(function) for part in parts for function in part._script.methods.values()]
+        self.walk(*functions, *[part.__dict__["_original"] for part in parts])
+        self.tensors = tensors
+        for part in parts:  # an attribute may be made later
+            known = part.__dict__["_attributes"]
+            names = tuple(sorted(name for name in self._attributes if name not in known and name[:2] != "__"))
+            self.held.append(IdentityGuard(namespace_items, (part.__dict__, names)))
 
-    def test(self) -> Any:
-        is_same, has_same_values = super().test(), self._has_same_values
-        return lambda: is_same() and has_same_values()
 
-    def _has_same_values(self) -> bool:
-        """True if no tensor was written or got other memory."""
-        return (
-            all(map(operator.is_, map(_read_array, self._tensors), self._arrays))
-            and [*map(_read_version, self._counters)] == self._versions
-        )
+def _runs_in_python(part: Any) -> bool:
+    return "_original" in part.__dict__ and part.__dict__["_script"].by_python
 
 
 class InferenceFunction(CompiledFunction):
@@ -88,7 +90,7 @@ class InferenceFunction(CompiledFunction):
     """
 
     warns = False
-    has_constant_state = True
+    is_of_inference = True
 
     def __init__(self, module: Any, function: Any, names: tuple[str, ...] = ()) -> None:
         self.module, self.names = weakref.ref(module), names
@@ -98,6 +100,9 @@ class InferenceFunction(CompiledFunction):
         self.codes = {inspect.unwrap(type(graph).forward).__code__ for graph in graphs}
         self.run = functools.partial(_run, self.module, function)
         self.written: list[tuple[dict, str]] | None = None  # not known yet
+        self.wasted = 0  # captures in succession that never served
+        self.most_steps: float = _SHORT_STEPS
+        self.waits = 0  # calls before the next capture
         super().__init__(self.run, type(module).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -134,35 +139,25 @@ class InferenceFunction(CompiledFunction):
 
     def _find_state(self, objects: list) -> ReachableState:
         written = {(id(place), name) for place, name in self.written or ()}
-        return ModuleState(self.module(), self.codes, self.names, written)
+        if self.discovery.is_wanted:
+            raise Unsupported("it runs other code in each call")
+        return ModuleState(self.module(), self.codes, self.names, written, self.discovery.codes)
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
-        if objects:
+        if objects or self.waits:
+            self.waits -= bool(self.waits)
             return self.function(*args, **kwargs)
         if any(not variant.is_same() for variants in self.variants.values() for variant in variants):
-            self.reset()  # a tensor was written or replaced: no earlier capture can serve again
+            self.wasted = 0 if self.replays else self.wasted + 1
+            self.reset()  # a tensor was replaced: no earlier capture can serve again
+            self.gave_up = self.wasted > self._recompile_limit()
         return super()._run_new_key(key, tensors, objects, modes, args, kwargs)
 
-    def _capture_call(
-        self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
-    ) -> tuple[Any, CapturedCall | None]:
-        result, captured = super()._capture_call(key, variant, outside, args, kwargs)
-        if captured is None:
-            return result, None
-        if len(captured.program.steps) > _MAX_STEPS:
-            self._give_up(key, f"it runs more than {_MAX_STEPS} kernels", "")
-            return result, None
-        if not _is_functional(captured, variant):
-            self._give_up(key, "it writes to its inputs or tensors, or returns one", "")
-            return result, None
-        return result, captured
-
-
-def _is_functional(captured: CapturedCall, variant: CaptureVariant) -> bool:
-    """True if a call has no effect besides its results, and none of them shares the module's memory."""
-    sources = variant.sources
-    owners = [i for result in captured.results for i in (result.outside, result.shares) if i >= 0]
-    return not (captured.bumps or captured.grads or captured.backward or any(sources[i].is_constant for i in owners))
+    def _may_settle_next_call(self, capture: Capture) -> bool:
+        if capture.is_long and self.most_steps < _MAX_STEPS:
+            self.most_steps, self.waits = _MAX_STEPS, _CALLS_BEFORE_LONG_PROGRAMS
+            return True
+        return super()._may_settle_next_call(capture)
 
 
 def _run(module: Any, function: Any, *args: Any, **kwargs: Any) -> Any:

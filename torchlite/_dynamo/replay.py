@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.backend import owner_of
-from torchlite._dispatch.dispatch_state import LEAF
+from torchlite._dispatch.dispatch_state import LEAF, REQUIRES_GRAD_DETACHED
 from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
@@ -42,6 +42,8 @@ from .saved_derivatives import save_derivatives
 from .step_purity import is_pure
 from .tensor_guards import TensorSource
 from .view_simplification import simplify_views
+
+_NODES = {"leaf": LEAF, "detached": REQUIRES_GRAD_DETACHED}  # of results that no backward pass of the call reaches
 
 
 def _assign_grads(owners: tuple, grads: tuple) -> None:
@@ -109,24 +111,22 @@ def compile_replay(
     arguments: int,
     table: Any,
     mode: str = "default",
+    constants: Collection[int] = (),
     trial: list | None = None,
 ) -> Any:
     """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
-    its result. trial: the tensors from outside of a call, for a trial run.
+    its result. constants: places of sources whose tensors are constants. trial: the tensors from outside of a call
+    without gradients, for a trial run.
     """
     program, backward = captured.program, captured.backward
-    inputs = [n for n in program.inputs if n < 0 or not sources[n].is_constant]
-    held = {n: source.held._tl_array for n, source in enumerate(sources) if source.is_constant}
-    arrays = (
-        None
-        if trial is None or backward is not None or min(inputs, default=0) < 0
-        else [trial[n]._tl_array for n in inputs]
-    )
+    inputs = [n for n in program.inputs if n not in constants]
+    held = {n: sources[n].held._tl_array for n in constants}
+    arrays = None if trial is None else [trial[n]._tl_array for n in inputs]
     program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
     space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}
     for k, source in enumerate(sources):
-        if source.held is not None and not source.is_constant:
+        if source.held is not None and k not in constants:
             space[f"held{k}"] = source.held
     if backward is not None and backward.together is not None:
 
@@ -138,15 +138,15 @@ def compile_replay(
         backward.together.run = lower_backward(backward.together)
         for one in backward.apart:
             one.run = _compile_lazily(functools.partial(lower_backward, one))
-    outside = "".join(f"{'None' if source.is_constant else source.text(k)}, " for k, source in enumerate(sources))
-    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources) if not source.is_constant]
+    names = "".join(f"{'None' if k in constants else source.text(k)}, " for k, source in enumerate(sources))
+    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources) if k not in constants]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
     space["forget"], dropped = _release_grads, _find_overwritten_grads(captured.program, captured.grads)
     before = f"    forget(outside, {dropped})\n" if dropped else ""
     text = (
         f"def replay({parameters}):\n"
-        f"    outside = ({outside})\n"
+        f"    outside = ({names})\n"
         f"{before}"
         f"    return finish(again, outside, run_quietly(forward, {''.join(given)}outside))\n"
     )
@@ -167,7 +167,7 @@ def _is_fresh_result(result: ResultSpec) -> bool:
         result.outside >= 0
         or result.shares >= 0
         or result.group >= 0
-        or result.grad == "leaf"
+        or result.grad in _NODES
         or result.kind in HOST_VALUES
         or result.is_inference
         or result.signs
@@ -220,8 +220,7 @@ class _ReplayEpilogue:
     def _make_alias_or_leaf(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
         """Return a tensor that aliases another one, or a leaf."""
         tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
-        if result.grad == "leaf":
-            tensor._tl_node = LEAF
+        tensor._tl_node = _NODES.get(result.grad)
         if result.is_inference:
             autograd_meta_of(tensor).inference = True
         if result.shares >= 0:

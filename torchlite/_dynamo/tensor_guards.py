@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from torchlite._dispatch.autograd_graph import grad_of, root_meta_of
@@ -14,12 +15,12 @@ from .program_ir import CapturedCall
 
 
 class TensorSource:
-    """Source of an outside tensor: argument number `argument`, else the object `held`, which may be a constant."""
+    """Source of an outside tensor: argument number `argument`, else the object `held`."""
 
-    __slots__ = ("argument", "held", "is_constant")
+    __slots__ = ("argument", "held")
 
-    def __init__(self, argument: int, held: Any = None, is_constant: bool = False) -> None:
-        self.argument, self.held, self.is_constant = argument, held, is_constant
+    def __init__(self, argument: int, held: Any = None) -> None:
+        self.argument, self.held = argument, held
 
     def text(self, place: int) -> str:
         """Return the expression of the tensor in generated source."""
@@ -32,9 +33,10 @@ def compile_tensor_guard(
     outside: list,
     captured: CapturedCall,
     varying: dict[int, dict] | None = None,
+    constants: Collection[int] = (),
 ) -> Any:
     """Return a function that checks that argument tensors and held tensors are as captured. `varying` gives, by
-    position in `outside`, size ranges of dynamic dimensions.
+    position in `outside`, size ranges of dynamic dimensions. The tensors at `constants` have a test of their own.
     """
     space: dict[str, Any] = {"LEAF": LEAF}
     tests = []
@@ -47,7 +49,7 @@ def compile_tensor_guard(
         elif source_index is not None:
             tests.append(f"t{i} is held{source_index}")
     for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
-        if source.is_constant:  # the state's own test covers it
+        if k in constants and not captured.bumps:
             continue
         name = source.text(k)
         if source.held is not None:

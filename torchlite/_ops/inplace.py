@@ -4,6 +4,7 @@ import math
 
 from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, in_place_calls, memory_layout, op
 from .._dispatch.autograd_graph import (
+    adopt_memory_counter,
     base_of,
     bump_version,
     check_before_write,
@@ -324,6 +325,7 @@ def set_(F, input, source, storage_offset, size, stride):
         )
     if size is None:
         input._tl_array = source._tl_memory
+        adopt_memory_counter(input, source)
     else:
         size = tuple(size)
         strides = (

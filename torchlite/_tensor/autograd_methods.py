@@ -14,6 +14,7 @@ from .._dispatch.autograd_graph import (
     AutogradMeta,
     Node,
     OutputEdge,
+    adopt_memory_counter,
     alias_meta,
     autograd_meta_of,
     base_of,
@@ -23,6 +24,7 @@ from .._dispatch.autograd_graph import (
     is_stale_view,
     refuses_writes,
     regenerate_grad_fn,
+    separate_meta,
     shown_index,
     skip_transparent,
     to_python_node,
@@ -331,11 +333,11 @@ class AutogradMethods(PropertyMethods):
             self._tl_kernels,
             self.dtype,
             None,
-            None,
+            separate_meta(self),
         )
         if MODE.inference or is_inference(self):
-            found = autograd_meta_of(out)
-            found.inference, found.counts = True, not MODE.inference
+            for found in (out._tl_meta, out._tl_meta.root):
+                found.inference, found.counts = True, not MODE.inference
         return out
 
     @data.setter
@@ -350,6 +352,7 @@ class AutogradMethods(PropertyMethods):
         if self._tl_node is not None and value.dtype.category < dtypes.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._tl_array, self._tl_kernels, self.dtype = value._tl_array, value._tl_kernels, value.dtype
+        adopt_memory_counter(self, value)
 
     @data.deleter
     def data(self):

@@ -94,6 +94,8 @@ class ConversionMethods(PythonProtocols):
             cls: The subclass.
         """
         out = _new(cls)
+        if self._tl_meta is None:  # both have one version counter
+            autograd_meta_of(self)
         out._tl_array, out._tl_kernels, out._tl_node, out._tl_meta = (
             self._tl_array,
             self._tl_kernels,

@@ -347,7 +347,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
         )
     table = table_of(device_type("cpu"))
     out = call.wrap_array(table, table.backend.from_foreign_array(array, write), d)
-    autograd_meta_of(out).fixed = True
+    meta = autograd_meta_of(out)
+    meta.fixed = meta.lent = True
     return out
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import call, table_of
+from .._dispatch.autograd_graph import lend_memory
 from .._dispatch.backend import owner_of
 from .._types.devices import device as device_type
 
@@ -119,6 +120,7 @@ def from_dlpack(exporter: Any) -> Any:
     if not hasattr(table.backend, "from_dlpack"):
         raise BufferError(f"from_dlpack: the backend of {name} does not import DLPack")
     out = call.wrap_array(table, table.backend.from_dlpack(exporter))
+    lend_memory(out)
     hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
     return out if hidden is None else call.wrap_array(table, table._view_dtype(out._tl_array, hidden), hidden)
 

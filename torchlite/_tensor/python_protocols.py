@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .._dispatch import autograd_graph, call
-from .._dispatch.autograd_graph import AutogradMeta, root_meta_of
+from .._dispatch.autograd_graph import AutogradMeta, lend_memory, root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.tracing import TRACES, trace_method
@@ -94,7 +94,10 @@ class PythonProtocols(AutogradMethods):
             return found
         if self.dtype in _WITHOUT_NUMPY:
             raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
-        return self._host_array(force)
+        array = self._host_array(force)
+        if not getattr(self._tl_meta, "lent", False):
+            lend_memory(self)
+        return array
 
     def _host_array(self, force: bool = False) -> np.ndarray:
         """The array of `numpy`, in ml_dtypes' dtypes where NumPy lacks one."""
@@ -176,6 +179,7 @@ class PythonProtocols(AutogradMethods):
 
         if call.GLOBALS["WRITE_CHECKS"]:
             autograd_graph.run_pre_write_hooks(self)
+        lend_memory(self)
         return to_dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
@@ -187,6 +191,7 @@ class PythonProtocols(AutogradMethods):
     def __cuda_array_interface__(self):
         from .interop import cuda_array_interface
 
+        lend_memory(self)
         return cuda_array_interface(self)
 
     def __bool__(self) -> bool:

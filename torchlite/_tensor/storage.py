@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.autograd_graph import root_meta_of
+from .._dispatch.autograd_graph import adopt_memory_counter, root_meta_of, separate_meta, storage_meta
 from .._dispatch.backend import owner_of
 from .._dispatch.copy_on_write import SharedBuffer
 from .._dispatch.shape_and_value_checks import check_in_bounds_for_storage, storage_nbytes_for
@@ -70,7 +70,9 @@ def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset
 def make_tensor_on_storage(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
     """A tensor of a storage. RuntimeError when it would leave it."""
     table = storage._tensor._tl_kernels
-    return call.wrap_array(table, strided_array(table, storage._tensor._tl_array, d, size, stride, offset), d)
+    out = call.wrap_array(table, strided_array(table, storage._tensor._tl_array, d, size, stride, offset), d)
+    out._tl_meta = separate_meta(storage._tensor)
+    return out
 
 
 # -- storages ----------------------------------------------------------------------------------
@@ -94,7 +96,9 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
             memory = tensor._tl_kernels._slice(memory, 0, 0, shrunk.nbytes, 1)
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
         out._source = weakref.ref(tensor)
-        out._adopt_tensor(call.wrap_array(tensor._tl_kernels, memory, d))
+        flat = call.wrap_array(tensor._tl_kernels, memory, d)
+        flat._tl_meta = storage_meta(tensor)
+        out._adopt_tensor(flat)
         return out
 
 
@@ -231,6 +235,7 @@ def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, 
             make_tensor_on_storage(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first)
         )
     tensor._tl_array = strided_array(tensor._tl_kernels, storage._tensor._tl_array, tensor.dtype, size, stride, offset)
+    adopt_memory_counter(tensor, storage._tensor)
 
 
 class _StorageBase:

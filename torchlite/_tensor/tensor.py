@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call
+from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES, recording
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
@@ -210,6 +211,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
             out._is_param = True
         else:
             out = CALLBACKS.resolve_conj_neg(data.data).as_subclass(cls)
+            if not data._tl_signs:
+                out._tl_meta.root = root_meta_of(data)
         return set_requires_grad(out, requires_grad)
 
     def __repr__(self, *, tensor_contents=None) -> str:  # type: ignore[override]

@@ -348,6 +348,7 @@ class _unsafe_preserve_version_counter(_DecoratorContextManager):
     def __exit__(self, *exc):
         for root, n in self.before:
             root.n = n
+            (root.memory or root).others += 1
 
     def clone(self):
         return type(self)(self.tensors)

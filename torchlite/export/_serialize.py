@@ -85,8 +85,8 @@ def _write_tensors(writer: ArchiveWriter, tensors: dict[str, Any], folder: str, 
         own = key not in known or not storage.nbytes()
         if own:
             known[key] = f"{stem}_{len({*known.values()})}"
-            whole = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),))
-            writer.record(folder + known[key], whole.numpy() if storage.nbytes() else b"")
+            whole: Any = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),))
+            writer.record(folder + known[key], whole._host_array() if storage.nbytes() else b"")
         entries[name] = {
             "path_name": known[key],
             "is_param": isinstance(tensor, Parameter),

@@ -269,7 +269,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """Returns the frozen module; there are no further optimizations.
+    """Returns the frozen module. Its calls without gradients are optimized as those of other modules.
 
     Args:
         mod: A `ScriptModule`.
@@ -378,9 +378,9 @@ def last_executed_optimized_graph() -> None:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Context manager that sets whether this thread optimizes the calls of modules that were read from files.
+    """Context manager that sets whether this thread optimizes the calls of TorchScript and loaded modules.
 
-    Without gradients, the second and third call of such a module (TorchScript, ``.pt2`` or ONNX) are recorded. Later
+    Without gradients, the second and third call of such a module (also of ``.pt2`` and ONNX files) are recorded. Later
     ones are replayed, with its weights as constants.
 
     Args:

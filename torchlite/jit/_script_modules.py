@@ -13,6 +13,7 @@ from torchlite.nn.modules.module import Module
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
 from .._dispatch.inference_calls import InferenceCalls
+from .._settings.jit_state import STATE
 from . import _argument_conversion
 from ._callbacks import JIT_CALLBACKS
 from ._function_modifiers import Attribute
@@ -176,7 +177,7 @@ class ScriptMethod:
         return JIT_CALLBACKS.graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.name != "forward" or MODE.grad or self.owner._script.by_python:
+        if self.name != "forward" or MODE.grad or STATE.scripting:
             return _call_method(self.owner, self.name, self._function, *args, **kwargs)
         own = self.owner.__dict__
         calls = own.get(_CALLS)

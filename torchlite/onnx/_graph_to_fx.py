@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import torchlite as torch
+from torchlite._dispatch.autograd_graph import memory_counter_of
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
@@ -247,6 +248,7 @@ class GraphBuilder:
                 # separate from the message's buffer
                 own = value.array.flags.writeable and value.array.flags.c_contiguous
                 tensor = torch.from_numpy(value.array if own else np.array(value.array, order="C"))
+                memory_counter_of(tensor).lent = False  # nobody else has the array
                 self.model.tensors[key] = Parameter(tensor) if value.trains else tensor, value.array
             path = self.keep(value.name, self.model.tensors[key][0])
             node = self.graph.get_attr(path)

@@ -185,27 +185,41 @@ def pad(
         flat = [n for d in reversed(range(x.ndim)) for n in both.get(d, (0, 0))]
         filling = single_number(value)
         return F.pad(x, flat, value=0 if filling is None else filling)
+    if mode not in ("edge", "wrap", "reflect"):
+        raise ValueError(f"Pad: there is no mode {mode!r}")
     for d, (before, after) in both.items():
         x = _pad_by_index(x, d, before, after, mode)
     return x
 
 
 def _pad_by_index(x: Tensor, d: int, before: int, after: int, mode: str) -> Tensor:
-    """Pad a dimension by index (reflect, edge or wrap), with indices computed on the host."""
+    """Pad a dimension with elements of its own (reflect, edge or wrap). Negative numbers cut."""
     n = x.shape[d]
     if before == after == 0:
         return x
-    places = np.arange(-before, n + after)
+    start, stop = max(-before, 0), n + min(after, 0)
+    if start > stop:  # nothing of the tensor itself is left
+        return _select_outside(x, d, -before, n + after, mode)
+    parts = [
+        _select_outside(x, d, -before, 0, mode) if before > 0 else None,
+        x.narrow(d, start, stop - start),
+        _select_outside(x, d, n, n + after, mode) if after > 0 else None,
+    ]
+    return torch.cat([part for part in parts if part is not None], d)
+
+
+def _select_outside(x: Tensor, d: int, start: int, stop: int, mode: str) -> Tensor:
+    """Return the elements that a mode of padding gives to the places from `start` to `stop`."""
+    n = x.shape[d]
+    places = torch.arange(start, stop, device=x.device)
     if mode == "edge":
-        places = np.clip(places, 0, n - 1)
+        places = places.clamp(0, n - 1)
     elif mode == "wrap":
         places = places % n
-    elif mode == "reflect":
-        around = max(2 * (n - 1), 1)
-        places = np.abs((places + n - 1) % around - (n - 1)) if n > 1 else places * 0
     else:
-        raise ValueError(f"Pad: there is no mode {mode!r}")
-    return torch.index_select(x, d, torch.tensor(places.astype(np.int64), device=x.device))
+        around = max(2 * (n - 1), 1)
+        places = ((places + (n - 1)) % around - (n - 1)).abs() if n > 1 else places * 0
+    return torch.index_select(x, d, places)
 
 
 @op("CenterCropPad")
