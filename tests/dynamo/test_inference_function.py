@@ -97,7 +97,7 @@ def test_later_passes_do_not_cut_bound_chains(monkeypatch):
 
     calls = []
 
-    def bind_chain(self, shape, given, steps, outs):
+    def bind_chain(self, shape, given, steps, outs, dtypes):
         def run(x, y):
             assert (x.shape, y.shape) == tuple(given)
             calls.append(shape)

@@ -29,10 +29,10 @@ def eliminate_integer_casts(program: Program, layouts: Layouts, table: Any) -> P
     for step in program.steps:
         if step.out.__class__ is Slot and step.out.number in names:
             continue
-        if _is_narrow_cast(step, makers, layouts):
+        if is_narrow_cast(step, makers, layouts):
             number = step.out.number
             back = readers.get(number, [])
-            made = [one.out.number for one in back if _is_cast_back(one)]
+            made = [one.out.number for one in back if is_cast_back(one)]
             if made and len(made) == len(back) and not {number, *made} & shown:
                 names.update(dict.fromkeys(made, step.out))
                 layouts[number] = layouts[made[0]]
@@ -41,11 +41,11 @@ def eliminate_integer_casts(program: Program, layouts: Layouts, table: Any) -> P
     return replace(program, steps=steps)
 
 
-def _is_cast_back(step: Step) -> bool:
+def is_cast_back(step: Step) -> bool:
     return step.name == "to" and step.args[1:] == (float32,) and not step.kwargs
 
 
-def _is_narrow_cast(step: Step, makers: dict[int, Step], layouts: Layouts) -> bool:
+def is_narrow_cast(step: Step, makers: dict[int, Step], layouts: Layouts) -> bool:
     """True for a cast from float32 to a narrow integer dtype of values that a clamp keeps in range."""
     if step.name != "to" or len(step.args) != 2 or step.kwargs or step.args[1] not in _NARROW:
         return False

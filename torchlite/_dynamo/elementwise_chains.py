@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from .cast_elimination import is_cast_back, is_narrow_cast
 from .fusion_groups import FusionGroup, form_fusion_groups, pointwise_shape
 from .program_ir import Layouts, Program, Slot, Step
 
@@ -16,15 +17,26 @@ _LEAST_STEPS, _LEAST_NUMBERS = 4, 1 << 12
 def bind_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
     """Replace groups of elementwise steps by one step each."""
 
+    makers = {step.out.number: step for step in program.steps if step.out.__class__ is Slot}
+
+    def shape_of(step: Step, layouts: Layouts) -> tuple | None:
+        if step.name != "to":
+            return pointwise_shape(step, layouts)
+        # A cast of quantized values; it is no view, as the dtypes differ.
+        if not (is_cast_back(step) or is_narrow_cast(step, makers, layouts)) or step.out.number not in layouts:
+            return None
+        found = [layouts.get(n) for n in (*step.uses(), step.out.number)]
+        return layouts[step.out.number][0] if all(one is not None and one[2] for one in found) else None
+
     def is_served(step: Step) -> bool:
         operands = _operands_of(step)
         slots = [slot.number for slot in (*operands, step.out) if slot.__class__ is Slot]
         return backend.chain_serves(step.name, len(operands), [layouts[n][1] for n in slots])
 
     steps: list[Step] = []
-    for one in form_fusion_groups(program, layouts, 1, is_served):
+    for one in form_fusion_groups(program, layouts, 1, is_served, shape_of):
         if isinstance(one, Step):
-            shape = pointwise_shape(one, layouts)
+            shape = shape_of(one, layouts)
             if shape is None or not is_served(one):
                 steps.append(one)
                 continue
@@ -37,9 +49,15 @@ def bind_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
     return replace(program, steps=steps)
 
 
+# A chain computes in float32: a cast to 8-bit integers leaves whole numbers.
+_OTHER_NAMES = {"_clamp_scalars": "clamp_max", "to": "trunc"}
+
+
 def _operands_of(step: Step) -> tuple:
     """Return the slots and numbers that a step reads; () if it has other arguments."""
     plain = not step.kwargs or step.name == "round" and step.kwargs == {"decimals": 0}
+    if step.name == "to":
+        return step.args[:1]
     args = step.args if plain and all(v.__class__ in (Slot, int, float) for v in step.args) else ()
     if step.name == "leaky_relu" and len(args) == 1:
         return (*args, 0.01)
@@ -57,9 +75,10 @@ def _bind(group: FusionGroup, layouts: Layouts, backend: Any) -> Step | None:
             steps.append(("clamp_min", (operands[0], operands[1])))
             operands = [len(group.given) + len(steps) - 1, operands[2]]
         numbers[step.out.number] = len(group.given) + len(steps)
-        steps.append(("clamp_max" if step.name == "_clamp_scalars" else step.name, tuple(operands)))
+        steps.append((_OTHER_NAMES.get(step.name, step.name), tuple(operands)))
     shapes = [layouts[n][0] for n in group.given]
-    kernel = backend.bind_chain(group.shape, shapes, steps, [numbers[n] for n in group.outs])
+    dtypes = {numbers[n]: layouts[n][1] for n in (*group.given, *group.outs) if layouts[n][1].itemsize == 1}
+    kernel = backend.bind_chain(group.shape, shapes, steps, [numbers[n] for n in group.outs], dtypes)
     if kernel is None:
         return None
     kernel.text = "\n".join(f"    {step.name}" for step in group.steps)

@@ -41,19 +41,24 @@ class FusionGroup:
 
 
 def form_fusion_groups(
-    program: Program, layouts: Layouts, least: int, serves: Callable[[Step], bool] | None = None
+    program: Program,
+    layouts: Layouts,
+    least: int,
+    serves: Callable[[Step], bool] | None = None,
+    shape_of: Callable[[Step, Layouts], tuple | None] | None = None,
 ) -> list[Step | FusionGroup]:
     """Group pointwise steps of shapes with at least `least` elements, of those that `serves` accepts. Return steps and
-    groups in a valid order.
+    groups in a valid order. shape_of: in place of `pointwise_shape`.
 
     A group runs where its first result is needed. Until then, steps that share inputs or results with it join. A write
     closes all groups, so no read moves past it.
     """
     found: list[Step | FusionGroup] = []
     waiting: list[FusionGroup] = []
+    shape_of = shape_of or pointwise_shape
     for step in program.steps:
         uses = set(step.uses())
-        shape = pointwise_shape(step, layouts)
+        shape = shape_of(step, layouts)
         large = shape is not None and math.prod(shape) >= least and (serves is None or serves(step))
         near = [g for g in waiting if g.shape == shape and g.made() & uses] if large else []
         for group in [g for g in waiting if g not in near and (not is_pure(step) or g.made() & uses)]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .program_ir import Layouts, Program, Slot, Step
+from .program_ir import Layouts, Program, Slot, Step, comparison_key
 
 
 def bind_kernels(program: Program, layouts: Layouts, backend: Any) -> Program:
-    """Replace steps by functions of their arrays that are no constants."""
-    steps = [_bind(step, program.held, layouts, backend) for step in program.steps]
+    """Replace steps by functions of their arrays that are no constants. Equal calls, as those of the steps of a
+    recurrent layer, share a function and what it keeps of the constants.
+    """
+    bound: dict[Any, Any] = {}
+    steps = [_bind(step, program.held, layouts, backend, bound) for step in program.steps]
     used = {number for step in steps for number in step.uses()} | set(program.outputs)
     held = {number: raw for number, raw in program.held.items() if number in used}
     return replace(program, steps=steps, held=held)
@@ -23,12 +26,15 @@ def _argument(value: Any, held: dict[int, Any], layouts: Layouts, backend: Any) 
     return held[value.number] if value.number in held else backend.varying(*layouts[value.number][:2])
 
 
-def _bind(step: Step, held: dict[int, Any], layouts: Layouts, backend: Any) -> Step:
+def _bind(step: Step, held: dict[int, Any], layouts: Layouts, backend: Any, bound: dict) -> Step:
     if step.kind != "kernel" or step.kwargs or not any(n in held for n in step.uses()):
         return step
     varying = [v for v in step.args if v.__class__ is Slot and v.number not in held]
     if any(slot.number not in layouts for slot in varying):
         return step
-    args = [_argument(value, held, layouts, backend) for value in step.args]
-    found = backend.bind_kernel(step.name, tuple(args))
+    args = tuple([_argument(value, held, layouts, backend) for value in step.args])
+    key = step.name, comparison_key(args)
+    if key not in bound:
+        bound[key] = backend.bind_kernel(step.name, args)
+    found = bound[key]
     return step if found is None else replace(step, kernel=found, args=tuple(varying))

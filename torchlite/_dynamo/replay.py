@@ -31,6 +31,7 @@ from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
 from .half_widening import widen_half_precision
 from .horizontal_fusion import fuse_horizontally
+from .integer_products import find_dequantized, use_integer_products
 from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
@@ -76,12 +77,14 @@ def run_passes(
     """Return the optimized program. arrays: the inputs of a captured call, for a trial run."""
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
+    dequantized = {} if arrays is None else find_dequantized(program)
     program = fold_constants(program, memory, table)
     is_free = arrays is not None and table.array is np.ndarray and is_free_of_strides(program)
     if is_free:
         program = drop_stride_rules(widen_half_precision(program, layouts, memory, table))
         run_quietly(infer_layouts, program, arrays, layouts, memory, table)
         program = fold_constants(program, memory, table)
+        program = use_integer_products(program, dequantized, layouts, memory, table)
     program = fold_batch_norms(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))

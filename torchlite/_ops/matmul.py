@@ -4,7 +4,7 @@ import math
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
-from .._types.dtypes import float32, int8, int32, promote_types, uint8
+from .._types.dtypes import int8, promote_types, uint8
 from ._linalg_common import adjoint, as_column, as_row
 from .node_graphs import inner_graph, matmul_graph
 
@@ -614,9 +614,6 @@ def inner(F, input, other):
 
 # --- what PyTorch has under private names --------------------------------------------------------------------------
 
-# float32 adds up the products of so many pairs of 8-bit integers without rounding.
-_EXACT = 1024
-
 
 def _check_int_mm(input, mat2):
     for name, tensor in (("self", input), ("mat2", mat2)):
@@ -644,11 +641,7 @@ def _int_mm(F, input, mat2):
     tensor([[20000]], dtype=torch.int32)
     """
     _check_int_mm(input, mat2)
-    total = F._new_zeros(input, (input.shape[0], mat2.shape[1])).to(int32)
-    for start in range(0, input.shape[1], _EXACT):
-        stop = start + _EXACT
-        total = total + F.matmul(input[:, start:stop].to(float32), mat2[start:stop].to(float32)).to(int32)
-    return total
+    return F._quantized_matmul(input, mat2)
 
 
 @composite(

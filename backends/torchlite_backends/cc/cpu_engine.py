@@ -30,13 +30,14 @@ class Engine:
         self._device: Any = None
         self._joining: Any = None
         self._convolutions: Any = None
+        self._integers: Any = None
         self.records = False  # during `prebuild.record_programs`: nothing is loaded, built or run
         self._lock = fork_locks.acquire_before_fork(threading.RLock())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        self._device = self._joining = None  # another thread may have locked the device
+        self._device = self._joining = self._integers = None  # another thread may have locked the device
 
     def why_not(self) -> str:
         if self.records:
@@ -104,6 +105,15 @@ class Engine:
             self._convolutions = load_convolutions(may_build()) or False
         return self._convolutions or None
 
+    def integer_products(self) -> Any:
+        """Return the products of 8-bit levels (`native_integer_gemm.IntegerProducts`)."""
+        device = self.device()
+        if self._integers is None or self._integers._device is not device:
+            from .native_integer_gemm import IntegerProducts
+
+            self._integers = IntegerProducts(device)
+        return self._integers
+
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> Any:
         from .bound_convolution import bind_forward
 
@@ -126,15 +136,15 @@ class Engine:
             return None
 
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
-        from .native_chain import F32, has_op
+        from .native_chain import serves
 
-        return has_op(name, operands) and all(dtype == F32 for dtype in dtypes)
+        return serves(name, operands, dtypes)
 
-    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Any:
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict) -> Any:
         from .native_chain import bind_chain
 
         try:
-            return bind_chain(self.device(), shape, given, steps, outs)
+            return bind_chain(self.device(), shape, given, steps, outs, dtypes)
         except NotBuiltError:
             return None
 

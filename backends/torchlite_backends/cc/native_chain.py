@@ -18,6 +18,8 @@ from torchlite_backends.kernel_sources.c_preamble import CPP
 from .device import address
 from .native_kernel import F32, TYPE_DEFINITIONS
 
+# Dtypes of arrays: a chain computes in float32, and casts 8-bit integers at its beginning and end.
+_DTYPES = (F32, np.dtype("u1"), np.dtype("i1"))
 _BLOCK, _REGISTERS = 512, 32  # numbers of a block; registers of a chain
 # Ops of one and two operands, as functions of vectors. `N` is their native type, which `?:` takes.
 _OPS = {
@@ -47,7 +49,8 @@ SOURCE = (
 const int W = 16;
 typedef Vector<float, W> V;
 // `operands` are rows of five: a register; 0 for an array, 1 for a number, 2 for an array that is repeated, 3 for a
-// result; for a repeated array the length of a run of one number and how many numbers there are, for a number its bits.
+// result; for a repeated array the length of a run of one number and how many numbers there are, for a number its bits;
+// the dtype, 0 for float32, 1 for uint8, 2 for int8.
 // `code` are rows of four: an op and registers of the result and of two operands. Behind the struct are the addresses
 // of the arrays and results, in the order of `operands`.
 struct Chain { const i64 *operands, *code; i64 operand_count, code_length, n; };
@@ -83,6 +86,14 @@ static void repeated_rows(float* to, const float* from, i64 start, i64 n, i64 co
         at = 0;
     }
 }
+template <class T> static void widened(float* to, const void* from, i64 start, i64 n) {
+    const T* x = (const T*)from + start;
+    for (i64 i = 0; i < n; i++) to[i] = x[i];
+}
+template <class T> static void narrowed(void* to, const float* from, i64 start, i64 n) {
+    T* x = (T*)to + start;
+    for (i64 i = 0; i < n; i++) x[i] = (T)(int)from[i];
+}
 template <class F> static inline void each(float* d, const float* a, const float* b, i64 m, F f) {
     for (i64 i = 0; i < m; i += W) store_cells(d + i, 0, f(load_cells<W>(a + i, 0), load_cells<W>(b + i, 0)));
 }
@@ -106,7 +117,13 @@ static int chain(const Chain& of, i64 begin, i64 end) {
             const i64* operand = of.operands + 5 * k;
             float* const to = memory + operand[0] * LENGTH;
             // Vectors are computed as a whole: a last, short block is computed in the registers.
-            if (operand[1] == 0) {
+            if (operand[4]) {
+                registers[operand[0]] = to;
+                if (operand[1] == 0) {
+                    if (operand[4] == 1) widened<uint8_t>(to, *array, start, n);
+                    else widened<int8_t>(to, *array, start, n);
+                }
+            } else if (operand[1] == 0) {
                 if (n == LENGTH) registers[operand[0]] = *array + start;
                 else {
                     registers[operand[0]] = to;
@@ -131,13 +148,16 @@ static int chain(const Chain& of, i64 begin, i64 end) {
     + r"""
             }
         }
-        if (n < LENGTH) {
-            array = arrays;
-            for (i64 k = 0; k < of.operand_count; k++) {
-                const i64* operand = of.operands + 5 * k;
-                if (operand[1] == 3) memcpy(*array + start, registers[operand[0]], n * 4);
-                if (operand[1] != 1) array++;
+        array = arrays;
+        for (i64 k = 0; k < of.operand_count; k++) {
+            const i64* operand = of.operands + 5 * k;
+            const float* from = registers[operand[0]];
+            if (operand[1] == 3) {
+                if (operand[4] == 1) narrowed<uint8_t>(*array, from, start, n);
+                else if (operand[4]) narrowed<int8_t>(*array, from, start, n);
+                else if (n < LENGTH) memcpy(*array + start, from, n * 4);
             }
+            if (operand[1] != 1) array++;
         }
     }
     return 0;
@@ -152,6 +172,13 @@ _BINARY = frozenset(("add", "sub", "mul", "div", "maximum", "minimum", "clamp_mi
 _ARRAY, _NUMBER, _REPEATED, _RESULT = range(4)  # kinds of operands
 
 
+def serves(name: str, count: int, dtypes: list) -> bool:
+    """True if a chain may have an op of operands and a result of these dtypes."""
+    if name == "to":
+        return len(dtypes) == 2 and sum(dtype == F32 for dtype in dtypes) == 1 and all(d in _DTYPES for d in dtypes)
+    return has_op(name, count) and all(dtype == F32 for dtype in dtypes)
+
+
 def has_op(name: str, count: int) -> bool:
     """True if the interpreter has an op with so many operands."""
     if name == "_clamp_scalars":  # two steps of a chain
@@ -160,11 +187,13 @@ def has_op(name: str, count: int) -> bool:
 
 
 class _Builder:
-    """Registers and code of a chain. Values are numbered: first the arrays, then the results of the steps."""
+    """Registers and code of a chain. Values are numbered: first the arrays, then the results of the steps. dtypes: of
+    the values that are not float32.
+    """
 
-    def __init__(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> None:
-        self.shape, self.given, self.outs = shape, given, outs
-        self.operands: list[tuple[int, int, int, int]] = []
+    def __init__(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict) -> None:
+        self.shape, self.given, self.outs, self.dtypes = shape, given, outs, dtypes
+        self.operands: list[tuple[int, int, int, int, int]] = []
         self.code: list[tuple[int, int, int, int]] = []
         self.registers: dict[int, int] = {}
         self.numbers: dict[float, int] = {}
@@ -197,13 +226,16 @@ class _Builder:
         found = self.numbers.get(value)
         if found is None:
             found = self.numbers[value] = self._new_register()
-            self.operands.append((found, _NUMBER, struct.unpack("i", struct.pack("f", value))[0], 0))
+            self.operands.append((found, _NUMBER, struct.unpack("i", struct.pack("f", value))[0], 0, 0))
         return found
 
     def _add_operand(self, value: int, kind: int, run: int = 0, count: int = 0) -> None:
         self.registers[value] = self._new_register()
         self.order.append(value)
-        self.operands.append((self.registers[value], kind, run, count))
+        dtype = _DTYPES.index(self.dtypes.get(value, F32))
+        if dtype and kind == _REPEATED:
+            raise ValueError("an array of 8-bit integers is repeated")
+        self.operands.append((self.registers[value], kind, run, count, dtype))
 
     def _add_array(self, value: int, given: tuple) -> None:
         rank = len(self.shape)
@@ -225,10 +257,10 @@ class Chain:
 
     def __init__(self, device: Any, launcher: Any, built: _Builder) -> None:
         self._launcher, self.shape, self.results = launcher, built.shape, len(built.outs)
-        rows = [(register, kind, run, count, 0) for register, kind, run, count in built.operands]
-        self._held = np.array(rows, np.int64), np.array(built.code, np.int64)
+        self._dtypes = [built.dtypes.get(value, F32) for value in built.outs]
+        self._held = np.array(built.operands, np.int64), np.array(built.code, np.int64)
         size = math.prod(built.shape)
-        self.head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
+        self.head = struct.pack("5q", *map(address, self._held), len(built.operands), len(built.code), size)
         self._pack = struct.Struct(f"{len(built.order)}q").pack
         self._count = -(-size // _BLOCK)
         self._scalars = () in built.given
@@ -243,11 +275,11 @@ class Chain:
 
     def kinds_by_row(self, row: int) -> list[int] | None:
         """Return for each array and result whether it has a number for each of the chain's (1), or the same numbers for
-        each `row` of them (0). None if an array has another form.
+        each `row` of them (0). None if an array has another form, or is not of float32.
         """
         found = []
-        for _, kind, run, count, _ in self._held[0].tolist():
-            if kind == _REPEATED and row % (run * count) and count != 1:
+        for _, kind, run, count, dtype in self._held[0].tolist():
+            if dtype or kind == _REPEATED and row % (run * count) and count != 1:
                 return None
             if kind != _NUMBER:
                 found.append(int(kind != _REPEATED))
@@ -256,20 +288,22 @@ class Chain:
     def __call__(self, *arrays: Any) -> Any:
         if self._scalars:  # NumPy's functions return a number for an array without dimensions
             arrays = tuple(map(np.asarray, arrays))
-        outs = [np.empty(self.shape, F32) for _ in range(self.results)]
+        outs = [np.empty(self.shape, dtype) for dtype in self._dtypes]
         given = self.head + self._pack(*map(address, arrays), *map(address, outs))
         self._launcher.launch(given, 0, self._count, self._work)
         return outs[0] if self.results == 1 else tuple(outs)
 
 
-def bind_chain(device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Chain | None:
+def bind_chain(
+    device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict[int, Any]
+) -> Chain | None:
     """Return a chain, None if the interpreter does not serve it.
 
     given: shapes of the arrays, which broadcast to `shape`. steps: an op and its operands, integers for values and
-    floats for numbers. outs: the values that are results.
+    floats for numbers. outs: the values that are results. dtypes: the 8-bit dtypes of values, which lie in their range.
     """
     try:
-        built = _Builder(shape, given, steps, outs)
+        built = _Builder(shape, given, steps, outs, dtypes)
     except ValueError:
         return None
     return None if built.count > _REGISTERS else Chain(device, device.native(SOURCE, "chain"), built)

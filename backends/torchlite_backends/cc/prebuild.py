@@ -13,6 +13,7 @@ from typing import Any
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
 from . import convolution, cxx_compiler, kernel_archive, kernel_distribution, native_chain, program_build, thread_pool
+from . import integer_gemm_source as integer_gemm
 from .device import Device
 
 
@@ -70,8 +71,9 @@ def record_programs(engine: Any, run: Callable[[], None]) -> list[str]:
 
 
 def complete_programs(texts: Iterable[str]) -> list[str]:
-    """Return the programs with those of every program: threads, convolutions and chains."""
-    return list(dict.fromkeys((*texts, thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE)))
+    """Return the programs with those of every program: threads, convolutions, chains and integers."""
+    own = thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE, integer_gemm.BYTES, integer_gemm.INTEGERS
+    return list(dict.fromkeys((*texts, *own)))
 
 
 def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> list[str]:

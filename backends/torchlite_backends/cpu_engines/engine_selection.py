@@ -67,6 +67,12 @@ class CpuEngine(Protocol):
         """
         ...
 
+    def integer_products(self) -> Any:
+        """Return products of 8-bit levels like `torchlite_backends.cc.native_integer_gemm.IntegerProducts`; None if
+        NumPy is to compute them.
+        """
+        ...
+
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> Callable | None:
         """Return a convolution with constant weights as a function of its images; None if NumPy is to compute it."""
         ...
@@ -87,7 +93,9 @@ class CpuEngine(Protocol):
         """True if a chain of elementwise ops may have this op."""
         ...
 
-    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Callable | None:
+    def bind_chain(
+        self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict
+    ) -> Callable | None:
         """Return a chain of elementwise ops as a function of arrays (`torchlite_backends.cc.native_chain.bind_chain`).
         None if the ops are to run one by one.
         """

@@ -222,10 +222,10 @@ class NumpyBackend:
         engine = engine_selection.select_engine().engine
         return engine is not None and engine.chain_serves(name, operands, dtypes)
 
-    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Any:
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict) -> Any:
         """A function of arrays that runs a chain of elementwise ops; None if they are to run one by one."""
         engine = engine_selection.select_engine().engine
-        return None if engine is None else engine.bind_chain(shape, given, steps, outs)
+        return None if engine is None else engine.bind_chain(shape, given, steps, outs, dtypes)
 
     def fuse_pointwise(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function that computes `compute(kernels by op, arrays)` in as few kernels of the engine as possible;

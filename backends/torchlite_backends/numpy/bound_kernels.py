@@ -18,6 +18,7 @@ from .conv_geometry import get_conv_geometry
 from .conv_windows import WindowSum
 from .deterministic_gemm import deterministic_dot
 from .fused_inference import ConvEpilogue
+from .quantized import bind_quantized_convolution, bind_quantized_matmul
 
 # Elements of an image's columns up to which one call gathers them.
 _MAX_GATHERED = 1 << 13
@@ -95,7 +96,7 @@ def _bind_convolution(*args: Any) -> Callable | None:
     if plan.batch == plan.groups == 1 and plan.channels * plan.taps * plan.places <= _MAX_GATHERED:
         return _bind_gathered_convolution(weight, bias, finish, plan)
     quick = None
-    if plan.batch and plan.channels and plan.places and conv_depthwise.is_faster(plan, input.dtype):
+    if plan.batch and plan.channels and plan.places and conv_depthwise.is_faster(plan, weight.dtype):
         quick = _bind_depthwise_convolution(weight, bias, finish, plan)
 
     def run(x: np.ndarray) -> np.ndarray:
@@ -261,12 +262,45 @@ def _bind_matmul(a: Any, b: Any) -> Callable | None:
     return None if b.__class__ is Varying or b.ndim != 2 else _bind_linear(a, b.T)
 
 
+def _bind_quantized_matmul(
+    input: Any, other: Any, input_zero: Any = None, other_zero: Any = None, bias: Any = None, scale: Any = None,
+    out_zero: Any = None,
+) -> Callable | None:  # fmt: skip
+    if other.__class__ is Varying or other_zero.__class__ is Varying:
+        return None
+    return _fill(bind_quantized_matmul(other, other_zero), (input, input_zero, bias, scale, out_zero))
+
+
+def _bind_quantized_convolution(
+    input: Any, weight: Any, input_zero: Any, weight_zero: Any, bias: Any, scale: Any, out_zero: Any, *geometry: Any
+) -> Callable | None:
+    if weight.__class__ is Varying or weight_zero.__class__ is Varying or input.__class__ is not Varying:
+        return None
+    bound = bind_quantized_convolution(input, weight, weight_zero, geometry)
+    return _fill(bound, (input, input_zero, bias, scale, out_zero))
+
+
+def _fill(function: Callable, args: tuple) -> Callable:
+    """Return the function of the `Varying` arguments among `args`."""
+    if args[0].__class__ is Varying and not any(value.__class__ is Varying for value in args[1:]):
+        constants = args[1:]
+        return lambda x: function(x, *constants)
+
+    def run(*arrays: np.ndarray) -> Any:
+        given = iter(arrays)
+        return function(*[next(given) if value.__class__ is Varying else value for value in args])
+
+    return run
+
+
 _BINDERS: dict[str, Callable[..., Callable | None]] = {
     "convolution": _bind_convolution,
     "_fused_conv_bn": _bind_convolution,
     "_lstm_layer": _bind_lstm,
     "linear": _bind_linear,
     "matmul": _bind_matmul,
+    "_quantized_convolution": _bind_quantized_convolution,
+    "_quantized_matmul": _bind_quantized_matmul,
 }
 
 

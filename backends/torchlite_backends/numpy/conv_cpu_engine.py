@@ -1,4 +1,4 @@
-"""Dispatch of convolutions to a CPU engine's compiled program (`torchlite_backends.cc.convolution`)."""
+"""Dispatch of convolutions and integer products to a CPU engine's compiled programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from torchlite_backends.cpu_engines import engine_selection
 @functools.cache
 def selected_engine() -> Any:
     return engine_selection.select_engine().engine
+
+
+def integer_products() -> Any:
+    """Return the engine's products of integers (`torchlite_backends.cc.native_integer_gemm`), or None."""
+    engine = selected_engine()
+    return None if engine is None else engine.integer_products()
 
 
 def _engine_convolutions() -> Any:

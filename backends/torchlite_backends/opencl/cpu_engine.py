@@ -56,6 +56,9 @@ class Engine:
                     self._devices.setdefault(threads, _get_cpu_device(threads))
                 return self._devices[threads]
 
+    def integer_products(self) -> None:
+        """Return None: NumPy multiplies integers."""
+
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> None:
         """Return None: NumPy computes convolutions."""
 
@@ -68,7 +71,7 @@ class Engine:
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         return False
 
-    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> None:
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict) -> None:
         """Return None: there is no interpreter of chains."""
 
     def fusion_device(self) -> Any:

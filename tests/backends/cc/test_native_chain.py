@@ -37,7 +37,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 3.5, -3.5, 20.0, -20.0, np.inf, -np.in
 
 def run(shape, arrays, steps, outs):
     arrays = [np.ascontiguousarray(a, "f4") for a in arrays]
-    found = native_chain.bind_chain(Device(), shape, [a.shape for a in arrays], steps, outs)
+    found = native_chain.bind_chain(Device(), shape, [a.shape for a in arrays], steps, outs, {})
     return None if found is None else found(*arrays)
 
 
@@ -97,8 +97,35 @@ def test_random_chains():
             np.testing.assert_allclose(result, values[value], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("dtype", "low", "high"), [("u1", 0.0, 255.0), ("i1", -128.0, 127.0)])
+@pytest.mark.parametrize("size", [1, 511, 512, 513, 5000])
+def test_quantized_values(size, dtype, low, high):
+    """A chain reads and writes 8-bit integers."""
+    rng = np.random.default_rng(size)
+    x, levels = (
+        (200 * rng.standard_normal(size)).astype("f4"),
+        rng.integers(low, high, size, endpoint=True).astype(dtype),
+    )
+    steps = [("clamp_min", (0, low)), ("clamp_max", (2, high)), ("trunc", (3,)), ("trunc", (1,)), ("add", (4, 5))]
+    dtypes = {1: np.dtype(dtype), 4: np.dtype(dtype)}
+    chain = native_chain.bind_chain(Device(), (size,), [(size,), (size,)], steps, [4, 6], dtypes)
+    narrow, total = chain(x, levels)
+    want = np.trunc(np.clip(x, low, high))
+    assert narrow.dtype == dtype and np.array_equal(narrow, want.astype(dtype))
+    assert total.dtype == "f4" and np.array_equal(total, want + levels)
+    assert native_chain.bind_chain(Device(), (2, 3), [(2, 3), (3,)], [("add", (0, 1))], [2], {1: dtypes[1]}) is None
+
+
+def test_dtypes_of_casts():
+    single, byte, word = np.dtype("f4"), np.dtype("u1"), np.dtype("i4")
+    assert native_chain.serves("to", 1, [byte, single]) and native_chain.serves("to", 1, [single, byte])
+    assert not native_chain.serves("to", 1, [byte, byte]) and not native_chain.serves("to", 1, [single, single])
+    assert not native_chain.serves("to", 1, [word, single])
+    assert not native_chain.serves("add", 2, [byte, byte, byte])
+
+
 def test_numbers_of_numpy():
-    found = native_chain.bind_chain(Device(), (3,), [(3,), ()], [("mul", (0, 1))], [2])
+    found = native_chain.bind_chain(Device(), (3,), [(3,), ()], [("mul", (0, 1))], [2], {})
     np.testing.assert_array_equal(found(np.ones(3, "f4"), np.float32(2)), [2, 2, 2])
 
 

@@ -22,6 +22,11 @@ def linear(w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: Write
     return out if bias is None else w.op("Add", out, bias)
 
 
+@translates("aten._int_mm")
+def int_mm(w: OnnxGraphBuilder, a: WriterValue, b: WriterValue) -> str:
+    return w.op("MatMulInteger", a, b)
+
+
 def _add_matmul(
     w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, beta: float, alpha: float
 ) -> str:

@@ -11,7 +11,7 @@ from torchlite.nn import functional as F
 
 from .conv_pool import average_pool, conv
 from .op_registry import Ints, op
-from .quantization import dequantize, dynamic_quantize, quantize
+from .quantization import dequantize, dynamic_quantize, integer_matmul, quantize
 from .recurrent import _activation_functions, _check_direction, _make_initial_state, _pack_results, _run_cell
 from .resource_limits import check_broadcast, check_elements, check_matmul
 
@@ -24,26 +24,19 @@ op("QuantizeLinear", domain=_DOMAIN)(quantize)
 op("DequantizeLinear", domain=_DOMAIN)(dequantize)
 
 
-def _levels(x: Tensor, zero: Tensor | None) -> Tensor:
-    """Quantized values as floats, which are whole numbers."""
-    wide = x.to(torch.float32)
-    return wide if zero is None else wide - zero.to(torch.float32)
-
-
-def _dynamic_product(x: Tensor, levels: Tensor, scale: Tensor) -> Tensor:
-    """The product of a tensor, rounded to 256 levels between its least and largest element, with a quantized matrix.
-    Its sums are whole numbers, so their order does not matter.
+def _dynamic_product(x: Tensor, b: Tensor, b_zero: Tensor | None, b_scale: Tensor) -> Tensor:
+    """The product of a tensor, rounded to 256 levels between its least and greatest element, with a quantized
+    matrix.
     """
-    values, own_scale, zero = dynamic_quantize(x, outputs=3)
-    return torch.matmul(_levels(values, zero), levels) * (own_scale * scale)
+    levels, scale, zero = dynamic_quantize(x, outputs=3)
+    return integer_matmul(levels, b, zero, b_zero, None, scale * b_scale)
 
 
 @op("DynamicQuantizeMatMul", domain=_DOMAIN)
 def dynamic_quantize_matmul(
     a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    check_matmul(a, b)
-    out = _dynamic_product(a, _levels(b, b_zero), b_scale)
+    out = _dynamic_product(a, b, b_zero, b_scale)
     return out if bias is None else out + bias
 
 
@@ -52,8 +45,7 @@ def matmul_integer_to_float(
     a: Tensor, b: Tensor, a_scale: Tensor, b_scale: Tensor, a_zero: Tensor | None = None,
     b_zero: Tensor | None = None, bias: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    check_matmul(a, b)
-    out = torch.matmul(_levels(a, a_zero), _levels(b, b_zero)) * (a_scale * b_scale)
+    out = integer_matmul(a, b, a_zero, b_zero, None, a_scale * b_scale)
     return out if bias is None else out + bias
 
 
@@ -64,10 +56,17 @@ def qgemm(
     transB: int = 0,
 ) -> Tensor:  # fmt: skip
     left, right = a.t() if transA else a, b.t() if transB else b
-    check_matmul(left, right)
-    out = torch.matmul(_levels(left, a_zero), _levels(right, b_zero))
-    out = (out if c is None else out + c.to(torch.float32)) * (alpha * a_scale * b_scale)
-    return out if y_scale is None else quantize(out, y_scale, y_zero)
+    scale = alpha * a_scale * b_scale
+    if y_scale is not None:
+        scale = scale / y_scale
+    if c is None or c.numel() == 1 or c.shape == right.shape[1:]:
+        bias = c.reshape(()) if c is not None and c.numel() == 1 else c
+        return integer_matmul(left, right, a_zero, b_zero, bias, scale, None if y_scale is None else y_zero)
+    total = integer_matmul(left, right, a_zero, b_zero)
+    check_broadcast("QGemm", total, c)
+    out = (total + c).to(torch.float32) * scale
+    # The scale of the result is in it already.
+    return out if y_scale is None else quantize(out, torch.ones_like(y_scale), y_zero)
 
 
 def _binary(function: Any, a: Tensor, a_scale: Tensor, a_zero: Any, b: Tensor, b_scale: Tensor, b_zero: Any) -> Tensor:
@@ -183,15 +182,15 @@ def dynamic_quantize_lstm(
     found = []
     for d, backward in enumerate(ways):
         bias = 0 if b is None else b[d, : 4 * hidden] + b[d, 4 * hidden :]
-        along = _dynamic_product(x, _levels(w[d], w_zero[d]), w_scale[d]) + bias
-        across, scale = _levels(r[d], r_zero[d]), r_scale[d]
+        along = _dynamic_product(x, w[d], w_zero[d], w_scale[d]) + bias
+        across = r[d], r_zero[d], r_scale[d]
         f, g, h = functions[3 * d : 3 * d + 3]
         peep = [0.0] * 3 if p is None else [p[d, i * hidden : (i + 1) * hidden] for i in range(3)]
 
-        def step(part: Tensor, state: tuple, across: Any = across, scale: Any = scale, f: Any = f, g: Any = g,
-                 h: Any = h, peep: Any = peep) -> tuple:  # fmt: skip
+        def step(part: Tensor, state: tuple, across: Any = across, f: Any = f, g: Any = g, h: Any = h,
+                 peep: Any = peep) -> tuple:  # fmt: skip
             before, cell = state
-            i, o, forget, c = torch.split(part + _dynamic_product(before, across, scale), hidden, -1)
+            i, o, forget, c = torch.split(part + _dynamic_product(before, *across), hidden, -1)
             limited = [value if clip is None else torch.clamp(value, -clip, clip) for value in
                        (i + peep[0] * cell, forget + peep[2] * cell, c)]  # fmt: skip
             i = f(limited[0])

@@ -49,11 +49,10 @@ def to_torch_padding(begin: list[int], end: list[int]) -> list[int]:
     return [n for pair in zip(reversed(begin), reversed(end), strict=True) for n in pair]
 
 
-@op("Conv")
-def conv(
-    x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
-    kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
-) -> Tensor:  # fmt: skip
+def convolution_geometry(
+    x: Tensor, w: Tensor, auto_pad: str, dilations: Ints, group: int, pads: Ints, strides: Ints
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Check the size of a convolution. Return its strides, padding at the beginning and the end, and dilations."""
     rank = x.ndim - 2
     strides, dilations = strides or [1] * rank, dilations or [1] * rank
     begin, end = resolve_padding(auto_pad, pads, x.shape[2:], list(w.shape[2:]), strides, dilations)
@@ -65,9 +64,18 @@ def conv(
     check_products("Conv", count, x, _products_per_element(w, w.shape[0] // max(group, 1)))
     if rank not in _TORCH_DIMS:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
+    return strides, begin, end, dilations
+
+
+@op("Conv")
+def conv(
+    x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
+    kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
+) -> Tensor:  # fmt: skip
+    strides, begin, end, dilations = convolution_geometry(x, w, auto_pad, dilations, group, pads, strides)
     if begin != end:
-        x, begin = F.pad(x, to_torch_padding(begin, end)), [0] * rank
-    return torch_function(f"F.conv{rank}d")(x, w, b, strides, begin, dilations, group)
+        x, begin = F.pad(x, to_torch_padding(begin, end)), [0] * len(begin)
+    return torch_function(f"F.conv{len(begin)}d")(x, w, b, strides, begin, dilations, group)
 
 
 def _products_per_element(w: Tensor, filters: int) -> int:

@@ -6,11 +6,12 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite._dispatch import F
 
 from .._element_types import NAMES, NarrowTensor, dtype_of, type_name
 from .casts import convert
-from .conv_pool import conv
-from .op_registry import Ints, op
+from .conv_pool import convolution_geometry
+from .op_registry import Ints, op, to_common_device
 from .resource_limits import check_broadcast, check_elements, check_matmul
 
 _RANGES = {
@@ -67,22 +68,35 @@ def quantize(
 def dequantize(
     x: Any, scale: Tensor, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> Tensor:
-    values = _values_of(x)
+    given = (_values_of(x), _values_of(scale), None if zero is None else _values_of(zero))
+    values, factor, shift = to_common_device(*given)
     wide = values.to(torch.float32)
-    if zero is not None:
-        wide = wide - _expand_scale(_values_of(zero).to(torch.float32), values, axis, block_size)
-    out = wide * _expand_scale(_values_of(scale).to(torch.float32), values, axis, block_size)
-    return out.to(dtype_of(output_dtype) if output_dtype else _values_of(scale).dtype)
+    if shift is not None:
+        wide = wide - _expand_scale(shift.to(torch.float32), values, axis, block_size)
+    out = wide * _expand_scale(factor.to(torch.float32), values, axis, block_size)
+    return out.to(dtype_of(output_dtype) if output_dtype else factor.dtype)
 
 
 @op("DynamicQuantizeLinear")
 def dynamic_quantize(x: Tensor, *, outputs: int = 3) -> Any:
-    high = torch.clamp(torch.amax(x), min=0)
-    low = torch.clamp(torch.amin(x), max=0)
-    scale = torch.where(high == low, torch.ones_like(high), high - low) / 255
-    zero = torch.round(torch.clamp(-low / scale, 0, 255))
-    out = torch.clamp(torch.round(x / scale) + zero, 0, 255).to(torch.uint8)
-    return (out, scale, zero.to(torch.uint8))[:outputs] if outputs > 1 else out
+    found = F._dynamic_quantize(x)
+    return tuple(found)[:outputs] if outputs > 1 else found[0]
+
+
+# -- products with exact sums ----------------------------------------------------------------------
+
+_LEVELS = (torch.uint8, torch.int8)
+
+
+def _flat(value: Tensor | None, size: int) -> Tensor | None:
+    """A number, or one for each row or column. ValueError for other shapes."""
+    if value is None:
+        return None
+    if value.numel() == 1:
+        return value.reshape(())
+    if value.ndim != 1 or value.numel() != size:
+        raise ValueError(f"zero points or scales of the shape {list(value.shape)} for {size} lines")
+    return value
 
 
 def _subtract_zero_point(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
@@ -99,10 +113,55 @@ def _subtract_zero_point(x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     return wide - part
 
 
+def integer_matmul(
+    a: Tensor, b: Tensor, a_zero: Tensor | None, b_zero: Tensor | None, bias: Tensor | None = None,
+    scale: Tensor | None = None, out_zero: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The product of levels less their zero points, see the op `_quantized_matmul`."""
+    check_matmul(a, b)
+    left, right = a.unsqueeze(0) if a.ndim == 1 else a, b.unsqueeze(1) if b.ndim == 1 else b
+    rows, columns = left.shape[-2], right.shape[-1]
+    stacked = any(zero is not None and zero.ndim > 1 and zero.numel() > 1 for zero in (a_zero, b_zero))
+    if stacked or a.dtype not in _LEVELS or b.dtype not in _LEVELS:
+        total = torch.matmul(_subtract_zero_point(left, a_zero, -2), _subtract_zero_point(right, b_zero, -1))
+        out = _convert_total(total, bias, _flat(scale, columns), out_zero)
+    else:
+        out = F._quantized_matmul(
+            left, right, _flat(a_zero, rows), _flat(b_zero, columns), bias, _flat(scale, columns), _flat(out_zero, 1)
+        )
+    if a.ndim == 1:
+        out = out.squeeze(-2)
+    return out.squeeze(-1) if b.ndim == 1 else out
+
+
+def _convert_total(total: Tensor, bias: Tensor | None, scale: Tensor | None, zero: Tensor | None) -> Tensor:
+    """Sums in float64 as int32, times a scale, or as levels around a zero point."""
+    total = total.to(torch.int32) if bias is None else total.to(torch.int32) + bias
+    if scale is None:
+        return total
+    out = total.to(torch.float32) * scale
+    if zero is None:
+        return out
+    low, high = _RANGES[type_name(zero)]
+    return torch.clamp(torch.round(out) + zero.to(torch.float32), low, high).to(zero.dtype)
+
+
 @op("MatMulInteger")
 def matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None) -> Tensor:
-    check_matmul(a, b)
-    return torch.matmul(_subtract_zero_point(a, a_zero, -2), _subtract_zero_point(b, b_zero, -1)).to(torch.int32)
+    return integer_matmul(a, b, a_zero, b_zero)
+
+
+def _integer_convolution(
+    x: Tensor, w: Tensor, x_zero: Tensor | None, w_zero: Tensor | None, bias: Tensor | None, scale: Tensor | None,
+    out_zero: Tensor | None, auto_pad: str, dilations: Ints, group: int, pads: Ints, strides: Ints,
+) -> Tensor:  # fmt: skip
+    """The convolution of levels less their zero points, see the op `_quantized_convolution`."""
+    strides, begin, end, dilations = convolution_geometry(x, w, auto_pad, dilations, group, pads, strides)
+    filters = w.shape[0]
+    return F._quantized_convolution(
+        x, w, _flat(x_zero, 1), _flat(w_zero, filters), bias, _flat(scale, filters), _flat(out_zero, 1), tuple(strides),
+        (*begin, *end), tuple(dilations), group,
+    )  # fmt: skip
 
 
 @op("ConvInteger")
@@ -110,27 +169,15 @@ def conv_integer(
     x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *, auto_pad: str = "NOTSET",
     dilations: Ints = None, group: int = 1, kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
 ) -> Tensor:  # fmt: skip
-    out = conv(
-        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), auto_pad=auto_pad, dilations=dilations,
-        group=group, pads=pads,
-        strides=strides,
+    return _integer_convolution(
+        x, w, x_zero, w_zero, None, None, None, auto_pad, dilations, group, pads, strides
     )  # fmt: skip
-    return torch.round(out).to(torch.int32)
 
 
 def _requantize_scale(first: Tensor, second: Tensor, result: Tensor) -> Tensor:
-    """Return the combined scale of a product: both input scales divided by the result's."""
+    """Return the scale of a product's levels: both input scales divided by the result's, in float32."""
     check_broadcast("scales", first, second, result)
-    return first.to(torch.float64) * second.to(torch.float64) / result.to(torch.float64)
-
-
-def _requantize(out: Tensor, factor: Tensor, zero: Tensor, axis: int) -> Tensor:
-    if factor.ndim == 1 and factor.numel() > 1:
-        factor = factor.reshape([-1 if d == axis % out.ndim else 1 for d in range(out.ndim)])
-    low, high = _RANGES[type_name(zero)]
-    check_broadcast("a scale", out, factor, zero)
-    out = torch.round(out * (factor.reshape(()) if factor.numel() == 1 else factor)) + zero.to(torch.float64)
-    return torch.clamp(out, low, high).to(zero.dtype)
+    return first.to(torch.float32) * second.to(torch.float32) / result.to(torch.float32)
 
 
 @op("QLinearMatMul")
@@ -138,10 +185,7 @@ def qlinear_matmul(
     a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor, y_scale: Tensor,
     y_zero: Tensor,
 ) -> Tensor:  # fmt: skip
-    check_matmul(a, b)
-    out = torch.matmul(_subtract_zero_point(a, a_zero, -2), _subtract_zero_point(b, b_zero, -1))
-    factor = _requantize_scale(a_scale, b_scale, y_scale)
-    return _requantize(out, factor, y_zero, -1)
+    return integer_matmul(a, b, a_zero, b_zero, None, _requantize_scale(a_scale, b_scale, y_scale), y_zero)
 
 
 @op("QLinearConv")
@@ -150,11 +194,7 @@ def qlinear_conv(
     y_zero: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints = None, group: int = 1,
     kernel_shape: Ints = None, pads: Ints = None, strides: Ints = None,
 ) -> Tensor:  # fmt: skip
-    bias = None if b is None else b.to(torch.float64)
-    out = conv(
-        _subtract_zero_point(x, x_zero, 1), _subtract_zero_point(w, w_zero, 0), bias, auto_pad=auto_pad,
-        dilations=dilations, group=group,
-        pads=pads, strides=strides,
+    return _integer_convolution(
+        x, w, x_zero, w_zero, b, _requantize_scale(x_scale, w_scale, y_scale), y_zero, auto_pad, dilations, group, pads,
+        strides,
     )  # fmt: skip
-    factor = _requantize_scale(x_scale, w_scale, y_scale)
-    return _requantize(out, factor, y_zero, 1)

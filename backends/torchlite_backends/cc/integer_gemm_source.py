@@ -1,0 +1,515 @@
+"""C++ of integer matrix products: 8-bit numbers with sums in int32, and wider integers that wrap around.
+
+The right matrix of 8-bit numbers is packed: panels of 64 columns, in which four numbers of a column lie behind one
+another. Instructions that add up four products (AVX-512 VNNI) read it as it is. AVX2 multiplies the even and the odd
+numbers of each four as 16-bit integers, whose sums of two products are exact. Other processors run plain loops. All
+give the same numbers.
+
+The left matrix has unsigned numbers, the packed one signed ones. 128 is added to signed numbers on the left, and
+subtracted from unsigned ones on the right: these shifts are parts of the zero points, which the sums of the rows and
+columns take into account.
+"""
+
+from __future__ import annotations
+
+from .native_kernel import TYPE_DEFINITIONS
+
+WIDE = 64  # columns of a panel
+
+BYTES = (
+    TYPE_DEFINITIONS
+    + r"""
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define AVX2 __attribute__((target("avx2")))
+#endif
+#define INLINE inline __attribute__((always_inline))
+typedef unsigned char u8;
+typedef signed char s8;
+enum { WIDE = 64, TALL = 6, MOST = 256 };  // columns of a panel, rows of a tile and of a cell
+
+// Exclusive or with `flip`, 0 or 128 in each byte, makes the numbers signed. Rows behind the last are 0 then.
+struct Packing {
+    const u8* from;
+    void *to, *sums;
+    i64 depth, columns, row, column, matrix, flip, panels;
+};
+static void pack_rows(const u8* const* rows, unsigned flip, void* to) {
+#if defined(__SSE2__)
+    const __m128i change = _mm_set1_epi32(flip);
+    for (int j = 0; j < WIDE; j += 16) {
+        __m128i r[4];
+        for (int q = 0; q < 4; q++) r[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i*)(rows[q] + j)), change);
+        const __m128i a = _mm_unpacklo_epi8(r[0], r[1]), b = _mm_unpackhi_epi8(r[0], r[1]);
+        const __m128i c = _mm_unpacklo_epi8(r[2], r[3]), d = _mm_unpackhi_epi8(r[2], r[3]);
+        __m128i* out = (__m128i*)((char*)to + 4 * j);
+        _mm_storeu_si128(out, _mm_unpacklo_epi16(a, c));
+        _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(a, c));
+        _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(b, d));
+        _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(b, d));
+    }
+#else
+    for (int j = 0; j < WIDE; j++) for (int q = 0; q < 4; q++) ((u8*)to)[4 * j + q] = rows[q][j] ^ (u8)flip;
+#endif
+}
+// The sums of the columns of a packed panel.
+static void add_columns(const void* panel, i64 quads, int* sums) {
+    int total[WIDE] = {};
+    const int* words = (const int*)panel;
+    for (i64 k = 0; k < quads; k++, words += WIDE) for (int j = 0; j < WIDE; j++) {
+        const int w = words[j];
+        total[j] += (w << 24 >> 24) + (w << 16 >> 24) + (w << 8 >> 24) + (w >> 24);
+    }
+    memcpy(sums, total, sizeof total);
+}
+static int pack(const Packing& of, i64 begin, i64 end) {
+    const i64 quads = (of.depth + 3) / 4;
+    const unsigned flip = (unsigned)of.flip;
+    u8 lines[4][WIDE];
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
+        const u8* from = of.from + item / of.panels * of.matrix + first * of.column;
+        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
+        for (i64 k = 0; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
+            const i64 deep = least(4, of.depth - k);
+            if (of.column == 1 && of.row != 1) {
+                const u8* rows[4];
+                for (i64 q = 0; q < 4; q++) {
+                    rows[q] = from + q * of.row;
+                    if (q < deep && n == WIDE) continue;
+                    memset(lines[q], (int)(flip & 255), WIDE);
+                    if (q < deep) memcpy(lines[q], rows[q], n);
+                    rows[q] = lines[q];
+                }
+                pack_rows(rows, flip, to);
+                continue;
+            }
+            for (i64 j = 0; j < WIDE; j++) {
+                unsigned word = flip;
+                const u8* at = from + j * of.column;
+                if (j < n && deep == 4 && of.row == 1) memcpy(&word, at, 4);
+                else if (j < n) for (i64 q = 0; q < deep; q++) ((u8*)&word)[q] = at[q * of.row];
+                word ^= flip;
+                memcpy(to + 4 * j, &word, 4);
+            }
+        }
+        add_columns(panel, quads, (int*)of.sums + item * WIDE);
+    }
+    return 0;
+}
+ENTRY(pack, Packing)
+
+// Columns of images: the windows of a convolution, in the order of the results. `taps` are for each number of a window
+// the place in an image that is padded, `places` for each window. A run of `wide` windows lies `step` bytes apart.
+struct Windows {
+    const u8* images;
+    void *to, *sums;
+    const int *taps, *places;
+    i64 depth, columns, image, flip, panels, wide, step;
+};
+static int pack_windows(const Windows& of, i64 begin, i64 end) {
+    const i64 quads = (of.depth + 3) / 4;
+    const unsigned flip = (unsigned)of.flip;
+    u8 lines[4][WIDE];
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
+        const u8* image = of.images + item / of.panels * of.image;
+        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
+        const u8* const rows[4] = {lines[0], lines[1], lines[2], lines[3]};
+        if (n < WIDE) memset(lines, (int)(flip & 255), sizeof lines);
+        for (i64 k = 0; k < of.depth; k += 4, to += 4 * WIDE) {
+            for (i64 q = 0; q < 4; q++) {
+                if (k + q >= of.depth) {
+                    memset(lines[q], (int)(flip & 255), WIDE);
+                    continue;
+                }
+                const u8* from = image + of.taps[k + q];
+                for (i64 j = 0; j < n;) {
+                    const i64 m = least(n - j, of.wide - (first + j) % of.wide);
+                    const u8* at = from + of.places[first + j];
+                    if (of.step == 1) memcpy(lines[q] + j, at, m);
+                    else for (i64 i = 0; i < m; i++) lines[q][j + i] = at[i * of.step];
+                    j += m;
+                }
+            }
+            pack_rows(rows, flip, to);
+        }
+        add_columns(panel, quads, (int*)of.sums + item * WIDE);
+    }
+    return 0;
+}
+ENTRY(pack_windows, Windows)
+
+// out = (a - a_zero) @ (b - b_zero) + bias, as integers, times a scale, or also rounded and shifted to bytes. `places`
+// has for each product the offset of `a`, the number of the packed matrix, and that of its first row among the numbers
+// for rows. Zero points, biases and scales are there for each row or each column: the steps from one to the next are 0
+// or 1.
+struct Product {
+    const u8* a;
+    const void* b;
+    const int* sums;
+    void* out;
+    const i64* places;
+    const int *a_zero, *b_zero, *bias;
+    const float* scale;
+    i64 rows, columns, depth, a_row, a_zeros, b_zeros, bias_rows, bias_columns, scale_rows, scale_columns;
+    i64 kind, low, high, zero, out_row, tall, down, wide, across, isa;
+};
+enum { INTEGERS, FLOATS, BYTES, LOW_BYTES };
+// What all rows need of a panel's columns.
+struct Columns { int sums[WIDE], zeros[WIDE], bias[WIDE]; float scales[WIDE]; };
+
+static INLINE void describe(const Product& of, i64 first, i64 n, const int* sums, Columns& to) {
+    for (i64 j = 0; j < WIDE; j++) {
+        const bool there = j < n;
+        to.zeros[j] = of.b_zero && there ? of.b_zero[(first + j) * of.b_zeros] : 0;
+        to.sums[j] = sums[j] - (int)of.depth * to.zeros[j];
+        to.bias[j] = of.bias && there && !of.bias_rows ? of.bias[(first + j) * of.bias_columns] : 0;
+        to.scales[j] = of.scale && there ? of.scale[(first + j) * of.scale_columns] : 0.0f;
+    }
+}
+static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int* row_sums, i64 row, i64 rows, i64 n,
+    const Columns& columns, char* out) {
+    const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
+    const float low = of.low - of.zero, high = of.high - of.zero;
+    for (i64 r = 0; r < rows; r++, out += of.out_row * size) {
+        int line[WIDE];
+        const int zero = of.a_zero ? of.a_zero[(row + r) * of.a_zeros] : 0, sum = row_sums[r];
+        const int bias = of.bias && of.bias_rows ? of.bias[row + r] : 0;
+        for (int j = 0; j < WIDE; j++)
+            line[j] = tile[r][j] - zero * columns.sums[j] - columns.zeros[j] * sum + (columns.bias[j] + bias);
+        if (of.kind == INTEGERS) {
+            memcpy(out, line, n * 4);
+            continue;
+        }
+        u8 bytes[WIDE];
+        if (of.kind == LOW_BYTES) {
+            for (int j = 0; j < WIDE; j++) bytes[j] = (u8)line[j];
+            memcpy(out, bytes, n);
+            continue;
+        }
+        float scaled[WIDE];
+        if (of.scale_rows) {
+            const float scale = of.scale[row + r];
+            for (int j = 0; j < WIDE; j++) scaled[j] = (float)line[j] * scale;
+        } else {
+            for (int j = 0; j < WIDE; j++) scaled[j] = (float)line[j] * columns.scales[j];
+        }
+        if (of.kind == FLOATS) {
+            memcpy(out, scaled, n * 4);
+            continue;
+        }
+        for (int j = 0; j < WIDE; j++) {
+            float x = scaled[j];
+            x = x < low ? low : x;
+            x = x > high ? high : x;
+            x = (x + 12582912.0f) - 12582912.0f;  // rounds to even
+            bytes[j] = (u8)((int)x + (int)of.zero);
+        }
+        memcpy(out, bytes, n);
+    }
+}
+static inline int rest_of(const u8* a, i64 n) {  // no memcpy: a call would put all sums on the stack
+    return a[0] | (n > 1 ? a[1] << 8 : 0) | (n > 2 ? a[2] << 16 : 0);
+}
+static inline int word_of(const u8* a) {
+    int word;
+    memcpy(&word, a, 4);
+    return word;
+}
+
+struct Plain {
+    template <int M> static INLINE void tile(const u8* a, i64 row, const void* b, i64 depth, i64, int (*out)[WIDE]) {
+        for (int i = 0; i < M; i++) {
+            const s8* right = (const s8*)b;
+            int sums[WIDE] = {};
+            for (i64 k = 0; k < depth; k += 4, right += 4 * WIDE) {
+                u8 x[4] = {};
+                memcpy(x, a + i * row + k, least(4, depth - k));
+                for (int j = 0; j < WIDE; j++)
+                    sums[j] += x[0] * right[4 * j] + x[1] * right[4 * j + 1] + x[2] * right[4 * j + 2]
+                        + x[3] * right[4 * j + 3];
+            }
+            memcpy(out[i], sums, sizeof sums);
+        }
+    }
+};
+#if defined(__x86_64__)
+struct Pairs {
+    template <int M> static AVX2 inline void some(const u8* a, i64 row, const char* b, i64 depth, int (*out)[WIDE]) {
+        __m256i sums[M][2];
+        const __m256i low = _mm256_set1_epi16(255);
+        for (int i = 0; i < M; i++) sums[i][0] = sums[i][1] = _mm256_setzero_si256();
+        for (i64 k = 0; k < depth; k += 4, b += 4 * WIDE) {
+            __m256i even[2], odd[2];
+            for (int j = 0; j < 2; j++) {
+                const __m256i right = _mm256_loadu_si256((const __m256i*)(b + 32 * j));
+                even[j] = _mm256_srai_epi16(_mm256_slli_epi16(right, 8), 8);
+                odd[j] = _mm256_srai_epi16(right, 8);
+            }
+            #pragma GCC unroll 8
+            for (int i = 0; i < M; i++) {
+                const u8* at = a + i * row + k;
+                const __m256i x = _mm256_set1_epi32(depth - k < 4 ? rest_of(at, depth - k) : word_of(at));
+                const __m256i first = _mm256_and_si256(x, low), second = _mm256_srli_epi16(x, 8);
+                #pragma GCC unroll 2
+                for (int j = 0; j < 2; j++)
+                    sums[i][j] = _mm256_add_epi32(sums[i][j], _mm256_add_epi32(_mm256_madd_epi16(first, even[j]),
+                        _mm256_madd_epi16(second, odd[j])));
+            }
+        }
+        for (int i = 0; i < M; i++) for (int j = 0; j < 2; j++)
+            _mm256_storeu_si256((__m256i*)(out[i] + 8 * j), sums[i][j]);
+    }
+    template <int M> static AVX2 inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+        int (*out)[WIDE]) {
+        enum { FIRST = M < 3 ? M : 3, REST = M - FIRST };
+        for (i64 v = 0; v < vectors; v++) {
+            some<FIRST>(a, row, (const char*)b + 64 * v, depth, (int(*)[WIDE])(out[0] + 16 * v));
+            if constexpr (REST > 0)
+                some<REST>(a + FIRST * row, row, (const char*)b + 64 * v, depth,
+                    (int(*)[WIDE])(out[FIRST] + 16 * v));
+        }
+    }
+};
+// In place of the intrinsic, for which g++ 12 copies each sum to another register and back.
+static VNNI INLINE void add_products(__m512i& sum, __m512i x, __m512i y) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+}
+struct Quads {
+    template <int M, int N> static VNNI inline void some(const u8* a, i64 row, const char* b, i64 depth,
+        int (*out)[WIDE]) {
+        __m512i sums[M][N];
+        #pragma GCC unroll 8
+        for (int i = 0; i < M; i++)
+            #pragma GCC unroll 4
+            for (int j = 0; j < N; j++) sums[i][j] = _mm512_setzero_si512();
+        i64 k = 0;
+        for (; k + 4 <= depth; k += 4, b += 4 * WIDE) {
+            __m512i right[N];
+            #pragma GCC unroll 4
+            for (int j = 0; j < N; j++) right[j] = _mm512_loadu_si512(b + 64 * j);
+            #pragma GCC unroll 8
+            for (int i = 0; i < M; i++) {
+                const __m512i x = _mm512_set1_epi32(word_of(a + i * row + k));
+                #pragma GCC unroll 4
+                for (int j = 0; j < N; j++) add_products(sums[i][j], x, right[j]);
+            }
+        }
+        if (k < depth)
+            #pragma GCC unroll 8
+            for (int i = 0; i < M; i++) {
+                const __m512i x = _mm512_set1_epi32(rest_of(a + i * row + k, depth - k));
+                #pragma GCC unroll 4
+                for (int j = 0; j < N; j++)
+                    add_products(sums[i][j], x, _mm512_loadu_si512(b + 64 * j));
+            }
+        #pragma GCC unroll 8
+        for (int i = 0; i < M; i++)
+            #pragma GCC unroll 4
+            for (int j = 0; j < N; j++) _mm512_storeu_si512(out[i] + 16 * j, sums[i][j]);
+    }
+    template <int M> static VNNI inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+        int (*out)[WIDE]) {
+        if (vectors == 4) some<M, 4>(a, row, (const char*)b, depth, out);
+        else if (vectors == 3) some<M, 3>(a, row, (const char*)b, depth, out);
+        else if (vectors == 2) some<M, 2>(a, row, (const char*)b, depth, out);
+        else some<M, 1>(a, row, (const char*)b, depth, out);
+    }
+};
+#endif
+template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 end) {
+    const i64 quads = (of.depth + 3) / 4, panels = (of.columns + WIDE - 1) / WIDE;
+    const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
+    int tile[TALL][WIDE] = {}, row_sums[MOST] = {};
+    Columns columns;
+    for (i64 cell = begin; cell < end; cell++) {
+        const i64 product = cell / (of.down * of.across), place = cell % (of.down * of.across);
+        const i64 top = place / of.across * of.tall, rows = least(of.tall, of.rows - top);
+        const i64 first = place % of.across * of.wide, last = least(panels, first + of.wide);
+        const u8* a = of.a + of.places[3 * product] + top * of.a_row;
+        const i64 matrix = of.places[3 * product + 1] * panels;
+        if (of.b_zero) for (i64 r = 0; r < rows; r++) {
+            int sum = 0;
+            const u8* line = a + r * of.a_row;
+            for (i64 k = 0; k < of.depth; k++) sum += line[k];
+            row_sums[r] = sum;
+        }
+        for (i64 panel = first; panel < last; panel++) {
+            const i64 column = panel * WIDE, n = least(WIDE, of.columns - column), vectors = (n + 15) / 16;
+            const char* b = (const char*)of.b + (matrix + panel) * quads * 4 * WIDE;
+            describe(of, column, n, of.sums + (matrix + panel) * WIDE, columns);
+            char* out = (char*)of.out + ((product * of.rows + top) * of.out_row + column) * size;
+            const i64 number = of.places[3 * product + 2] + top;
+            for (i64 r = 0; r < rows; r += TALL) {
+                const i64 some = least(TALL, rows - r);
+                const u8* at = a + r * of.a_row;
+                switch (some) {
+                    case 1: Isa::template tile<1>(at, of.a_row, b, of.depth, vectors, tile); break;
+                    case 2: Isa::template tile<2>(at, of.a_row, b, of.depth, vectors, tile); break;
+                    case 3: Isa::template tile<3>(at, of.a_row, b, of.depth, vectors, tile); break;
+                    case 4: Isa::template tile<4>(at, of.a_row, b, of.depth, vectors, tile); break;
+                    case 5: Isa::template tile<5>(at, of.a_row, b, of.depth, vectors, tile); break;
+                    default: Isa::template tile<6>(at, of.a_row, b, of.depth, vectors, tile);
+                }
+                finish(of, tile, row_sums + r, number + r, some, n, columns, out + r * of.out_row * size);
+            }
+        }
+    }
+    return 0;
+}
+#if defined(__x86_64__)
+static VNNI int cells_by_quads(const Product& of, i64 begin, i64 end) { return cells<Quads>(of, begin, end); }
+static AVX2 int cells_by_pairs(const Product& of, i64 begin, i64 end) { return cells<Pairs>(of, begin, end); }
+static int best() {
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+        && __builtin_cpu_supports("avx512vl")) return 3;
+    return __builtin_cpu_supports("avx2") ? 2 : 1;
+}
+#endif
+// `isa` is 0 for the best instructions that there are: 3 for VNNI, 2 for AVX2, 1 for none of these.
+static int product(const Product& of, i64 begin, i64 end) {
+#if defined(__x86_64__)
+    static int known = 0;  // set to the same number by all threads
+    int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!found) __atomic_store_n(&known, found = best(), __ATOMIC_RELAXED);
+    const int isa = of.isa && of.isa < found ? (int)of.isa : found;
+    if (isa == 3) return cells_by_quads(of, begin, end);
+    if (isa == 2) return cells_by_pairs(of, begin, end);
+#endif
+    return cells<Plain>(of, begin, end);
+}
+ENTRY(product, Product)
+
+// The least and the greatest of each part of an array, and its levels around a zero point.
+typedef float V __attribute__((vector_size(64)));
+struct Extremes { const float* x; float *low, *high; i64 count, part; };
+static int extremes(const Extremes& of, i64 begin, i64 end) {
+    for (i64 item = begin; item < end; item++) {
+        const float* x = of.x + item * of.part;
+        const i64 n = least(of.part, of.count - item * of.part);
+        V low = V{} + x[0], high = low;
+        auto strange = low != low;
+        i64 i = 0;
+        for (; i < n; i += 16) {
+            V v = low;  // behind the end there is nothing new
+            if (i + 16 <= n) memcpy(&v, x + i, sizeof v);
+            else for (int j = 0; j < n - i; j++) v[j] = x[i + j];
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+            strange |= v != v;
+        }
+        for (int j = 0; j < 16; j++) {
+            if (strange[j]) return 1;
+            low[0] = low[j] < low[0] ? low[j] : low[0];
+            high[0] = high[j] > high[0] ? high[j] : high[0];
+        }
+        of.low[item] = low[0];
+        of.high[item] = high[0];
+    }
+    return 0;
+}
+ENTRY(extremes, Extremes)
+struct Levels { const float* x; u8* out; double scale, zero; i64 count, part; };
+static int quantize(const Levels& of, i64 begin, i64 end) {
+    const float scale = (float)of.scale, zero = (float)of.zero, low = -zero, high = 255 - zero;
+    for (i64 item = begin; item < end; item++) {
+        const float* x = of.x + item * of.part;
+        u8* out = of.out + item * of.part;
+        const i64 n = least(of.part, of.count - item * of.part);
+        for (i64 i = 0; i < n; i++) {
+            float v = x[i] / scale;
+            v = v < low ? low : v;
+            v = v > high ? high : v;
+            v = (v + 12582912.0f) - 12582912.0f;
+            out[i] = (u8)(int)(v + zero);
+        }
+    }
+    return 0;
+}
+ENTRY(quantize, Levels)
+"""
+)
+
+INTEGERS = (
+    TYPE_DEFINITIONS
+    + r"""
+#if defined(__AVX512F__)
+enum { REGISTER = 64, TALL = 6 };
+#else
+enum { REGISTER = 32, TALL = 2 };
+#endif
+enum { VECTORS = 4, DEPTH = 256 };
+// Products of integers that wrap around. Steps are in elements. `places` has the bytes from the beginning of `a` and of
+// `b` to the matrices of each product.
+struct Integers {
+    const char *a, *b;
+    char* out;
+    const i64* places;
+    i64 rows, columns, depth, a_row, a_column, b_row, b_column, tall, down, wide, across;
+};
+template <class T> struct Line {
+    typedef T V __attribute__((vector_size(REGISTER), aligned(8), may_alias));
+    enum { W = REGISTER / sizeof(T), WIDE = W * VECTORS };
+};
+template <class T, int M> static void tile(const T* a, i64 row, i64 column, const T* b, i64 depth, T* out, i64 out_row,
+    i64 n, bool add) {
+    typedef typename Line<T>::V V;
+    enum { W = Line<T>::W, WIDE = Line<T>::WIDE };
+    V sums[M][VECTORS];
+    for (int i = 0; i < M; i++) for (int j = 0; j < VECTORS; j++) sums[i][j] = V{};
+    for (i64 k = 0; k < depth; k++, a += column, b += WIDE) {
+        V right[VECTORS];
+        for (int j = 0; j < VECTORS; j++) right[j] = *(const V*)(b + j * W);
+        for (int i = 0; i < M; i++) {
+            const V x = V{} + a[i * row];
+            for (int j = 0; j < VECTORS; j++) sums[i][j] += x * right[j];
+        }
+    }
+    for (int i = 0; i < M; i++, out += out_row) {
+        T line[WIDE];
+        memcpy(line, sums[i], sizeof line);
+        if (add) for (i64 j = 0; j < n; j++) out[j] += line[j];
+        else memcpy(out, line, n * sizeof(T));
+    }
+}
+template <class T> static int cells(const Integers& of, i64 begin, i64 end) {
+    enum { WIDE = Line<T>::WIDE };
+    alignas(64) static thread_local T packed[DEPTH * WIDE];
+    for (i64 cell = begin; cell < end; cell++) {
+        const i64 product = cell / (of.down * of.across), place = cell % (of.down * of.across);
+        const i64 top = place / of.across * of.tall, rows = least(of.tall, of.rows - top);
+        const i64 first = place % of.across * of.wide * WIDE, last = least(of.columns, first + of.wide * WIDE);
+        const T* a = (const T*)(of.a + of.places[2 * product]) + top * of.a_row;
+        const T* b = (const T*)(of.b + of.places[2 * product + 1]);
+        T* out = (T*)of.out + (product * of.rows + top) * of.columns;
+        for (i64 c = first; c < last; c += WIDE) for (i64 k = 0; k < of.depth; k += DEPTH) {
+            const i64 n = least(WIDE, last - c), depth = least(DEPTH, of.depth - k);
+            for (i64 d = 0; d < depth; d++) {
+                const T* from = b + (k + d) * of.b_row + c * of.b_column;
+                T* to = packed + d * WIDE;
+                if (of.b_column == 1) memcpy(to, from, n * sizeof(T));
+                else for (i64 j = 0; j < n; j++) to[j] = from[j * of.b_column];
+                for (i64 j = n; j < WIDE; j++) to[j] = 0;
+            }
+            i64 r = 0;
+            for (; r + TALL <= rows; r += TALL)
+                tile<T, TALL>(a + r * of.a_row + k * of.a_column, of.a_row, of.a_column, packed, depth,
+                    out + r * of.columns + c, of.columns, n, k > 0);
+            for (; r < rows; r++)
+                tile<T, 1>(a + r * of.a_row + k * of.a_column, of.a_row, of.a_column, packed, depth,
+                    out + r * of.columns + c, of.columns, n, k > 0);
+        }
+    }
+    return 0;
+}
+static int integers_2(const Integers& of, i64 begin, i64 end) { return cells<int16_t>(of, begin, end); }
+static int integers_4(const Integers& of, i64 begin, i64 end) { return cells<int32_t>(of, begin, end); }
+static int integers_8(const Integers& of, i64 begin, i64 end) { return cells<int64_t>(of, begin, end); }
+ENTRY(integers_2, Integers)
+ENTRY(integers_4, Integers)
+ENTRY(integers_8, Integers)
+"""
+)

@@ -1,0 +1,271 @@
+"""Products of 8-bit levels with exact sums, and the quantization of a tensor by its range.
+
+An engine multiplies integers. Without one, BLAS multiplies floating-point numbers: in float32 as long as the sizes of
+the right operand's columns keep all sums below 2**24, in which every partial sum is exact, else in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .conv_cpu_engine import integer_products
+from .deterministic_gemm import deterministic_matmul
+
+_F4, _F8, _I4 = np.dtype("f4"), np.dtype("f8"), np.dtype("i4")
+_SPAN = 255  # the greatest difference of two levels
+_EXACT = 1 << 24  # of float32: all whole numbers up to this one
+_BLOCK = 1 << 21  # elements of a block of columns
+# Multiplications, and terms of a sum, for which BLAS takes no longer than the launches of an engine. A sum of so many
+# products of levels is exact in float32.
+_FEW, _SHORT = 1 << 18, 256
+_RANGES = {np.dtype("u1"): (0, 255), np.dtype("i1"): (-128, 127)}
+
+
+class Finish(NamedTuple):
+    """What happens to integer sums: a bias is added, and a scale makes them float32, or levels around a zero point.
+    Arrays that differ by row or column have one dimension.
+    """
+
+    bias: np.ndarray | None
+    scale: np.ndarray | None
+    zero: np.ndarray | None
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _I4 if self.scale is None else _F4 if self.zero is None else self.zero.dtype
+
+    def apply(self, total: np.ndarray, arrange: Callable) -> np.ndarray:
+        """Apply it to whole numbers in floating point, which may be overwritten. arrange: gives an array the dimensions
+        in which it broadcasts.
+        """
+        if self.bias is not None or self.scale is None:
+            total = total.astype(np.int64).astype(_I4)
+            if self.bias is not None:
+                total += arrange(self.bias)
+            if self.scale is None:
+                return total
+        out = total.astype(_F4, copy=False)
+        out *= arrange(self.scale)
+        if self.zero is None:
+            return out
+        np.rint(out, out)
+        out += self.zero.astype(_F4)
+        return np.clip(out, *_RANGES[self.zero.dtype], out).astype(self.zero.dtype)
+
+
+def _less_zero(levels: np.ndarray, zero: Any, kind: Any) -> np.ndarray:
+    wide = levels.astype(kind)
+    if zero is not None:
+        wide -= zero
+    return wide
+
+
+def _as_column(x: np.ndarray) -> np.ndarray:
+    return x[:, None] if x.ndim else x
+
+
+def _exact_kind(matrix: np.ndarray, zero: np.ndarray | None, axis: int) -> np.dtype:
+    """Return the dtype in which products with levels are exact. axis: the dimension along which they are summed."""
+    if not matrix.size or _SPAN * _SPAN * matrix.shape[axis] < _EXACT:
+        return _F4
+    sizes = np.abs(_less_zero(matrix, zero, _F4)).sum(axis, dtype=_F8)
+    return _F4 if _SPAN * sizes.max() < _EXACT else _F8
+
+
+# --- matrix products ------------------------------------------------------------------------------------------------
+
+
+def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None, scale=None, out_zero=None):
+    finish = Finish(bias, scale, out_zero)
+    is_small = input.size * other.shape[-1] <= _FEW and other.shape[-2] <= _SHORT
+    engine = integer_products() if not is_small and input.size and other.size else None
+    if engine is not None:
+        packed = engine.pack(other)
+        out = None if packed is None else engine.multiply(input, packed, input_zero, other_zero, finish)
+        if out is not None:
+            return out
+    return _multiply_floats(input, _FloatMatrix(other, other_zero), input_zero, finish)
+
+
+class _FloatMatrix:
+    """A right operand in a dtype in which products are exact."""
+
+    def __init__(self, levels: np.ndarray, zero: np.ndarray | None) -> None:
+        self.values = _less_zero(levels, zero, _exact_kind(levels, zero, -2))
+
+
+def _multiply_floats(input: np.ndarray, matrix: _FloatMatrix, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
+    left = _less_zero(input, None if zero is None else _as_column(zero), matrix.values.dtype)
+    return finish.apply(deterministic_matmul(left, matrix.values), lambda x: x)
+
+
+def bind_quantized_matmul(other: np.ndarray, other_zero: np.ndarray | None) -> Callable:
+    """Return `_quantized_matmul` of a constant right operand, without it and its zero point."""
+    engine = integer_products() if other.size else None
+    packed = None if engine is None else engine.pack(other)
+    if packed is None:
+        matrix = _FloatMatrix(other, other_zero)
+
+        def multiply(input, input_zero, bias, scale, out_zero):
+            return _multiply_floats(input, matrix, input_zero, Finish(bias, scale, out_zero))
+
+        return multiply
+
+    def multiply_packed(input, input_zero, bias, scale, out_zero):
+        out = engine.multiply(input, packed, input_zero, other_zero, Finish(bias, scale, out_zero))
+        return _quantized_matmul(input, other, input_zero, other_zero, bias, scale, out_zero) if out is None else out
+
+    return multiply_packed
+
+
+# --- convolutions ---------------------------------------------------------------------------------------------------
+
+
+class Windows(NamedTuple):
+    """Sizes of a convolution with padded images. `taps` are the places of a window's elements in such an image, in the
+    order of the weights of a group, and `places` those of the windows.
+    """
+
+    groups: int
+    padded: tuple[int, ...]  # the images' spatial size
+    inside: tuple[slice, ...]
+    out: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    taps: np.ndarray
+    places: np.ndarray
+
+    @property
+    def is_pointwise(self) -> bool:
+        return math.prod(self.kernel) == 1 and max(self.stride) == 1
+
+
+@functools.lru_cache(256)
+def plan_windows(
+    channels: int, size: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
+) -> Windows:
+    """Return the windows of a group of so many channels."""
+    rank = len(size)
+    padded = tuple(n + a + b for n, a, b in zip(size, padding[:rank], padding[rank:], strict=True))
+    inside = tuple(slice(a, a + n) for n, a in zip(size, padding[:rank], strict=True))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    out = tuple((n - r) // s + 1 for n, r, s in zip(padded, reach, stride, strict=True))
+    numbers: Any = np.arange(channels * math.prod(padded), dtype=_I4).reshape(channels, *padded)
+    taps = numbers[(slice(None), *(slice(0, r, d) for r, d in zip(reach, dilation, strict=True)))]
+    places = numbers[(0, *(slice(0, (n - 1) * s + 1, s) for n, s in zip(out, stride, strict=True)))]
+    return Windows(
+        groups, padded, inside, out, kernel, stride, dilation, np.ascontiguousarray(taps).reshape(-1),
+        np.ascontiguousarray(places).reshape(-1),
+    )  # fmt: skip
+
+
+def _pad_images(input: np.ndarray, plan: Windows, value: Any) -> np.ndarray:
+    """Return row-major images with `value` around them."""
+    if input.shape[2:] == plan.padded:
+        return np.ascontiguousarray(input)
+    out: Any = np.full((*input.shape[:2], *plan.padded), value, input.dtype)
+    out[(..., *plan.inside)] = input
+    return out
+
+
+def _plan(input: Any, weight: np.ndarray, stride: Any, padding: Any, dilation: Any, groups: int) -> Windows:
+    sizes = (tuple(map(int, value)) for value in (weight.shape[2:], stride, padding, dilation))
+    return plan_windows(weight.shape[1], tuple(input.shape[2:]), *sizes, groups)
+
+
+def _quantized_convolution(
+    input, weight, input_zero, weight_zero, bias, scale, out_zero, stride, padding, dilation, groups
+):
+    plan = _plan(input, weight, stride, padding, dilation, groups)
+    return _QuantizedConvolution(plan, weight, weight_zero).run(input, input_zero, Finish(bias, scale, out_zero))
+
+
+class _QuantizedConvolution:
+    """A convolution with constant weights, for images of one size."""
+
+    def __init__(self, plan: Windows, weight: np.ndarray, zero: np.ndarray | None) -> None:
+        self.plan, self.filters = plan, len(weight)
+        self.matrix, self.zero = np.ascontiguousarray(weight).reshape(len(weight), -1), zero
+        self.engine = integer_products()
+
+    @functools.cached_property
+    def floats(self) -> np.ndarray:
+        """The weights of each group, of a dtype in which products are exact."""
+        zero = None if self.zero is None else _as_column(self.zero.reshape(-1))
+        values = _less_zero(self.matrix, zero, _exact_kind(self.matrix, zero, -1))
+        return values.reshape(self.plan.groups, -1, values.shape[1])
+
+    def run(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
+        value = 0 if zero is None else zero.reshape(-1)[0]
+        shape = (len(input), self.filters, *self.plan.out)
+        if self.engine is not None:
+            images = _pad_images(input, self.plan, value)
+            out = self.engine.convolve(images, self.plan, self.matrix, zero, self.zero, finish)
+            if out is not None:
+                return out.reshape(shape)
+        out = np.empty(shape, finish.dtype)
+        kind = self.floats.dtype
+        images = _pad_images(_less_zero(input, None if zero is None else value, kind), self.plan, 0)
+        rank = len(self.plan.out)
+        for image, result in zip(images, out, strict=True):
+            for rows, total in self._products(image):
+                result[:, rows] = finish.apply(total, lambda x: x.reshape(-1, *(1,) * rank))
+        return out
+
+    def _products(self, image: np.ndarray) -> Any:
+        """Yield slices of the first dimension of the result, and the sums there."""
+        plan = self.plan
+        windows = np.lib.stride_tricks.as_strided(
+            image,
+            (len(image), *plan.kernel, *plan.out),
+            (
+                image.strides[0],
+                *(s * d for s, d in zip(image.strides[1:], plan.dilation, strict=True)),
+                *(s * d for s, d in zip(image.strides[1:], plan.stride, strict=True)),
+            ),
+            writeable=False,
+        )
+        row = windows.size // plan.out[0]
+        step = max(1, _BLOCK // max(1, row))
+        for start in range(0, plan.out[0], step):
+            rows = slice(start, min(start + step, plan.out[0]))
+            part = windows[(slice(None),) * (1 + len(plan.kernel)) + (rows,)]
+            columns = part.reshape(plan.groups, self.matrix.shape[1], -1)
+            total = deterministic_matmul(self.floats, columns)
+            yield rows, total.reshape(self.filters, rows.stop - start, *plan.out[1:])
+
+
+def bind_quantized_convolution(input: Any, weight: Any, weight_zero: Any, geometry: tuple) -> Callable:
+    """Return `_quantized_convolution` with constant weights, for images of the size of `input`."""
+    bound = _QuantizedConvolution(_plan(input, weight, *geometry), weight, weight_zero)
+
+    def convolve(input, input_zero, bias, scale, out_zero):
+        return bound.run(input, input_zero, Finish(bias, scale, out_zero))
+
+    return convolve
+
+
+# --- levels by the range of a tensor --------------------------------------------------------------------------------
+
+
+def _dynamic_quantize(input):
+    engine = integer_products() if input.dtype == _F4 else None
+    extremes = None if engine is None else engine.extremes(input)
+    low, high = (input.min(), input.max()) if extremes is None else extremes
+    zero = input.dtype.type(0)
+    low, high = np.minimum(low, zero), np.maximum(high, zero)
+    scale = (high - low) / input.dtype.type(255) if low != high else input.dtype.type(1)
+    point = np.rint(np.clip(-low / scale, 0, 255))
+    out = None if extremes is None else engine.quantize(input, scale, point)
+    if out is None:
+        wide = input / scale
+        np.rint(wide, wide)
+        wide += point
+        out = np.clip(wide, 0, 255, wide).astype(np.uint8)
+    return out, np.asarray(scale, input.dtype), np.asarray(point, np.uint8)

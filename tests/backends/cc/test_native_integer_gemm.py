@@ -1,0 +1,144 @@
+"""Native products of integers against NumPy's, with all instructions that there are."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from torchlite_backends.cc import cxx_compiler, native_integer_gemm
+from torchlite_backends.cc.device import Device
+from torchlite_backends.cc.native_integer_gemm import IntegerProducts
+from torchlite_backends.numpy import quantized
+from torchlite_backends.numpy.quantized import Finish
+
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not() or "there is a compiler")
+SUMS = Finish(None, None, None)
+PAIRS = list(itertools.product(("u1", "i1"), repeat=2))
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["best", "plain", "avx2"])
+def products(request, monkeypatch):
+    monkeypatch.setattr(native_integer_gemm, "instructions", request.param)
+    return IntegerProducts(Device())
+
+
+def levels(rng, dtype, *shape, extreme=False):
+    info = np.iinfo(dtype)
+    if extreme:
+        return rng.choice(np.array([info.min, info.max], dtype), shape)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+def test_all_pairs_of_values(products, left, right):
+    """The products of all values, and sums of four equal extreme ones, which 16 bits do not hold."""
+    a, b = (np.arange(256).astype("u1").view(dtype) for dtype in (left, right))
+    got = products.multiply(a[:, None], products.pack(b[None]), None, None, SUMS)
+    assert np.array_equal(got, a.astype("i4")[:, None] * b.astype("i4"))
+    for depth in (2, 3, 4, 5, 8, 300):
+        x, y = (np.repeat(values[[0, 1, 127, 128, 255], None], depth, 1) for values in (a, b))
+        got = products.multiply(x, products.pack(y.T), None, None, SUMS)
+        assert np.array_equal(got, x.astype("i4") @ y.T.astype("i4"))
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+@pytest.mark.parametrize("rows", [1, 2, 7, 13, 65])
+@pytest.mark.parametrize("depth", [1, 3, 17, 64, 130])
+def test_sizes(products, left, right, rows, depth):
+    rng = np.random.default_rng(rows * depth)
+    for columns in (1, 15, 16, 17, 48, 63, 64, 65, 131):
+        a, b = levels(rng, left, rows, depth), levels(rng, right, depth, columns, extreme=True)
+        zeros = levels(rng, left, rows), levels(rng, right, columns)
+        want = (a.astype("i4") - zeros[0].astype("i4")[:, None]) @ (b.astype("i4") - zeros[1].astype("i4"))
+        assert np.array_equal(products.multiply(a, products.pack(b), *zeros, SUMS), want)
+
+
+def test_layouts_and_stacks(products):
+    rng = np.random.default_rng(0)
+    for left, right in PAIRS:
+        a, b = levels(rng, left, 4, 3, 20, 26), levels(rng, right, 3, 26, 70)
+        views = [
+            (a, b),
+            (a.swapaxes(-1, -2)[..., :20], b[:, :20]),
+            (a[..., ::2], b[:, ::2]),
+            (a[:, :, ::-1], b[..., ::-1]),
+            (a[:1], b[:1]),
+            (a[0, 0], b),
+            (a, b[0]),
+            (a, np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)),
+            (np.broadcast_to(a[0, 0, 0], (5, 26)), b),
+        ]
+        for x, y in views:
+            want = np.matmul(x.astype("i4"), y.astype("i4"))
+            got = products.multiply(x, products.pack(y), None, None, SUMS)
+            assert got.shape == want.shape and np.array_equal(got, want)
+
+
+def test_finish(products):
+    """Biases, scales and zero points of the result, and products that are worth two threads."""
+    rng = np.random.default_rng(1)
+    a, b = levels(rng, "u1", 400, 384), levels(rng, "i1", 384, 200)
+    total = a.astype("i4") @ b.astype("i4")
+    assert np.array_equal(products.multiply(a, products.pack(b), None, None, SUMS), total)
+    bias, scale = rng.integers(-99999, 99999, 200).astype("i4"), rng.random(200).astype("f4") / 5000
+    got = products.multiply(a, products.pack(b), None, None, Finish(bias, scale, None))
+    assert got.dtype == "f4" and np.array_equal(got, (total + bias).astype("f4") * scale)
+    for zero in (np.array(3, "u1"), np.array(-7, "i1")):
+        info = np.iinfo(zero.dtype)
+        want = np.clip(np.rint((total + bias).astype("f4") * scale) + zero.astype("f4"), info.min, info.max)
+        got = products.multiply(a, products.pack(b), None, None, Finish(bias, scale, zero))
+        assert got.dtype == zero.dtype and np.array_equal(got, want.astype(zero.dtype))
+
+
+def test_sums_wrap_around(products):
+    a, b = np.full((3, 70000), 255, "u1"), np.full((70000, 5), 127, "i1")
+    want = a.astype("i4") @ b.astype("i4")
+    assert want[0, 0] < 0 and np.array_equal(products.multiply(a, products.pack(b), None, None, SUMS), want)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_convolutions_in_parts(products, size, monkeypatch):
+    """The windows are packed part by part."""
+    rng = np.random.default_rng(2)
+    images, weight = levels(rng, "u1", 2, 4, *(9,) * size), levels(rng, "i1", 6, 2, *(3,) * size)
+    zero, weight_zero = np.array(31, "u1"), levels(rng, "i1", 6)
+    geometry = (2,) * size, (1,) * size + (2,) * size, (1,) * size, 2
+    monkeypatch.setattr(quantized, "integer_products", lambda: products)
+    given = images, weight, zero, weight_zero, None, None, None, *geometry
+    whole = quantized._quantized_convolution(*given)
+    monkeypatch.setattr(native_integer_gemm, "_WINDOWS", 1)
+    assert np.array_equal(quantized._quantized_convolution(*given), whole)
+    monkeypatch.setattr(quantized, "integer_products", lambda: None)
+    monkeypatch.setattr(quantized, "_BLOCK", 1)
+    assert np.array_equal(quantized._quantized_convolution(*given), whole)
+
+
+def test_levels_by_range(products):
+    rng = np.random.default_rng(3)
+    for n in (1, 15, 16, 17, 40000):
+        x = rng.standard_normal(n).astype("f4")
+        assert products.extremes(x) == (x.min(), x.max())
+        scale, zero = np.float32(0.02), np.float32(7)
+        want = np.clip(np.rint(x / scale) + zero, 0, 255).astype("u1")
+        assert np.array_equal(products.quantize(x, scale, zero), want)
+        x[n // 2] = np.nan
+        assert products.extremes(x) is None
+    assert products.extremes(np.ones((4, 4), "f4")[:, ::2]) is None
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_products_wrap_around(products, dtype):
+    rng = np.random.default_rng(4)
+    for rows, depth, columns in [(1, 1, 1), (7, 300, 33), (64, 17, 129), (13, 256, 257)]:
+        a, b = levels(rng, dtype, 3, rows, depth), levels(rng, dtype, depth, columns)
+        for x, y in [(a, b), (a[:, ::-1], b[:, ::-1]), (a[0], np.stack([b, b])), (b.T, a[0].T)]:
+            out = np.empty((*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1]), dtype)
+            assert products.multiply_integers(x, y, out)
+            assert np.array_equal(out, np.matmul(x, y))
+
+
+def test_unaligned_elements_are_left_to_numpy():
+    record = np.zeros((5, 6), [("a", "i4"), ("b", "i1")])["a"]
+    assert not IntegerProducts(Device()).multiply_integers(record, record.T, np.empty((5, 5), "i4"))
