@@ -140,7 +140,7 @@ class Engine:
 
         return serves(name, operands, dtypes)
 
-    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict) -> Any:
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: Any = None) -> Any:
         from .native_chain import bind_chain
 
         try:

@@ -295,7 +295,7 @@ class Chain:
 
 
 def bind_chain(
-    device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict[int, Any]
+    device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int], dtypes: dict[int, Any] | None = None
 ) -> Chain | None:
     """Return a chain, None if the interpreter does not serve it.
 
@@ -303,7 +303,7 @@ def bind_chain(
     floats for numbers. outs: the values that are results. dtypes: the 8-bit dtypes of values, which lie in their range.
     """
     try:
-        built = _Builder(shape, given, steps, outs, dtypes)
+        built = _Builder(shape, given, steps, outs, dtypes or {})
     except ValueError:
         return None
     return None if built.count > _REGISTERS else Chain(device, device.native(SOURCE, "chain"), built)
