@@ -11,6 +11,7 @@ from typing import Any
 
 __version__ = __torchlite_version__ = "0.1.0"
 newaxis = None
+_lazy_modules = {"_dynamo", "_inductor", "_export", "onnx"}  # imported when a program names them
 
 from ._dispatch import NAMESPACES, namespace_function
 from ._dispatch.callbacks import CALLBACKS, register_lazily
@@ -135,7 +136,8 @@ _HOMES = {
     ),
     "_tensor.tensor_queries": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
-        "_has_compatible_shallow_copy_type", "_shape_as_tensor", "_softmax_backward_data", "_cast_Byte", "_cast_Char",
+        "_has_compatible_shallow_copy_type", "_shape_as_tensor", "_softmax_backward_data",
+        "_log_softmax_backward_data", "_softmax", "_log_softmax", "_cast_Byte", "_cast_Char",
         "_cast_Short", "_cast_Int", "_cast_Long", "_cast_Half", "_cast_Float", "_cast_Double",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "is_distributed",
         "set_default_tensor_type", "AcceleratorError",
@@ -178,7 +180,7 @@ _HOMES = {
         "margin_ranking_loss", "poisson_nll_loss", "triplet_margin_loss",
     ),
     "_tensor.removed_functions": ("eig", "lstsq", "matrix_rank", "symeig", "solve"),
-    "accelerator": ("get_device_module",),
+    "accelerator": ("get_device_module", "_register_device_module"),
     "func": ("vmap",),
     "random": ("thread_safe_generator",),
     "utils.dlpack": ("to_dlpack",),

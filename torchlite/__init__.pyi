@@ -89,6 +89,7 @@ from ._stubs.functions import *
 from ._stubs.layers import *
 from ._stubs.layers import _embedding_bag as _embedding_bag
 from ._stubs.layers import _embedding_bag_forward_only as _embedding_bag_forward_only
+from ._stubs.layers import _grid_sampler_2d_cpu_fallback as _grid_sampler_2d_cpu_fallback
 from ._stubs.layers import _native_multi_head_attention as _native_multi_head_attention
 from ._stubs.layers import _transform_bias_rescale_qkv as _transform_bias_rescale_qkv
 from ._stubs.linear import *

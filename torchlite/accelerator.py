@@ -8,6 +8,7 @@ while the default device is of type "opencl".
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -357,6 +358,20 @@ def get_device_module(device=None):
     """
     where = current_accelerator() if device is None else device_type(device)
     return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
+
+
+def _register_device_module(device_type, module):
+    """Makes a module the one of a device type, `torch.<type>`, for packages that bring a backend.
+
+    Raises:
+        RuntimeError: The type is unknown, or has a module.
+    """
+    torch = importlib.import_module(__package__)
+    name = torch.device(device_type).type
+    if hasattr(torch, name):
+        raise RuntimeError(f"The runtime module of '{name}' has already been registered with '{getattr(torch, name)}'")
+    setattr(torch, name, module)
+    sys.modules[f"{__package__}.{name}"] = module
 
 
 __dir__ = make_module_dir(globals())

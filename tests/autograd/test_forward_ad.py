@@ -285,3 +285,13 @@ def test_jacobians_and_hessians_in_forward_mode():
         functional.jacobian(f, (x, y), vectorize=True, strategy="forward-mode", create_graph=True)
     with pytest.raises(RuntimeError, match="`strict=True` and `strategy"):
         functional.jacobian(f, (x, y), vectorize=True, strategy="forward-mode", strict=True)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_running_statistics_have_no_derivative_beside_that_of_the_input(which):
+    x, statistics = torch.rand(3, 2), [torch.rand(2), torch.rand(2)]
+    with fwAD.dual_level():
+        statistics[which] = fwAD.make_dual(statistics[which], torch.ones(2))
+        torch.nn.functional.batch_norm(x, *statistics)
+        with pytest.raises(RuntimeError, match="not differentiable wrt running_mean and running_var"):
+            torch.nn.functional.batch_norm(fwAD.make_dual(x, torch.ones(3, 2)), *statistics)

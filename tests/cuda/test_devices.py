@@ -328,3 +328,17 @@ def test_accelerator():
     assert accelerator.memory_stats()["num_ooms"] == 0 and accelerator.max_memory_allocated() == 1000
     assert torch.float64 in accelerator.get_device_capability()["supported_dtypes"]
     assert torch.get_device_module() is cuda and torch.get_device_module("cpu") is torch.cpu
+
+
+def test_packages_register_the_module_of_their_device():
+    module = types.ModuleType("privateuseone")
+    for wrong, words in (("cuda", "has already been registered"), ("dummy", "Expected one of cpu")):
+        with pytest.raises(RuntimeError, match=words):
+            torch._register_device_module(wrong, module)
+    try:
+        torch._register_device_module("privateuseone", module)
+        assert torch.privateuseone is torch.get_device_module("privateuseone") is module
+        with pytest.raises(RuntimeError, match="has already been registered"):
+            torch._register_device_module("privateuseone", module)
+    finally:
+        del torch.privateuseone, sys.modules["torchlite.privateuseone"]

@@ -151,3 +151,53 @@ def test_reads_of_tensors_outside_are_not_recorded():
         warnings.simplefilter("error")
         traced = torch.jit.trace(lambda x: x + int(other), (torch.ones(2),))
     assert traced(torch.zeros(2)).tolist() == [3.0, 3.0]
+
+
+def _symmetric(x):
+    return x @ x.T + torch.eye(3)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x + torch.empty_like(x).uniform_(-1, 1), lambda x: x + torch.zeros(3, 3).random_(5),
+    lambda x: x + x.new(3, 3).uniform_(2, 3), lambda x: x + x.new(x.shape).normal_(),
+    lambda x: torch.where(torch.max(x < 0.4, x > 0.9), x, 2 * x), lambda x: torch.min(x, 1 - x),
+    lambda x: torch.linalg.solve_triangular(_symmetric(x), x, upper=True),
+    lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(_symmetric(x))),
+    lambda x: torch.unique(x), lambda x: torch.unique(x, dim=0, return_counts=True)[1],
+    lambda x: torch.unique_consecutive(x), lambda x: torch.cdist(x, x + 1),
+])  # fmt: skip
+def test_records_the_call_with_its_arguments(function):
+    x = torch.rand(3, 3)
+    traced = torch.jit.trace(function, x, check_trace=False)
+    for program in (traced, again(traced)):
+        torch.manual_seed(5)
+        wanted = function(x.flip(0))
+        torch.manual_seed(5)
+        same(program(x.flip(0)), wanted)
+
+
+@pytest.mark.filterwarnings("ignore::torchlite.jit.TracerWarning")  # arguments are validated
+@pytest.mark.parametrize("name", ["Normal", "Laplace", "Exponential", "ContinuousBernoulli", "Geometric"])
+def test_distributions(name):
+    kind = getattr(torch.distributions, name)
+    two = name in ("Normal", "Laplace")
+
+    def draw(a, b):
+        made = kind(a, b) if two else kind(a)
+        x = made.sample()
+        return x, made.log_prob(x)
+
+    inputs = torch.rand(4), torch.rand(4)
+    traced = torch.jit.trace(draw, inputs, check_trace=False)
+    torch.manual_seed(1)
+    wanted = draw(*inputs)
+    torch.manual_seed(1)
+    same(traced(*inputs), wanted)
+    assert any(node.isNondeterministic() for node in traced.graph.nodes())
+
+
+def test_nodes_of_a_graph():
+    graph = torch.jit.trace(lambda x: torch.relu(x) + 1, torch.ones(2)).graph
+    assert [node.kind() for node in graph.nodes()] == ["aten::relu", *["prim::Constant"] * 2, "aten::add"]
+    assert not any(node.isNondeterministic() for node in graph.nodes())
+    assert [str(node).partition(" = ")[2] for node in graph.findAllNodes("aten::relu")] == ["aten::relu(%x)"]

@@ -361,13 +361,13 @@ def suggest_memory_format_2d(args, out, at) -> Ints:
 
 @StrideRule
 def convolution(args, out, at) -> Ints:
-    """Channels last if a convolution's input or weight is. For transposed ones (the seventh argument) the weight does
-    not count, and volumes are row-major. For 1-d ones only the weight counts.
+    """Channels last if a convolution's input or weight is. Volumes of transposed ones (the seventh argument) are
+    row-major. For 1-d ones only the weight counts.
     """
     transposed = args[6]
     if len(out.shape) == 3:
         return _suggest_memory_format_1d(args[1:2], out)
-    return _channels_last_strides_if(() if transposed and len(out.shape) == 5 else args[: 1 if transposed else 2], out)
+    return _channels_last_strides_if(() if transposed and len(out.shape) == 5 else args[:2], out)
 
 
 def _sort_by_stride(dims, strides: Ints) -> list[int]:

@@ -144,6 +144,18 @@ def _as_strided(x: MetaArray, size, stride, offset=None, input_stride=None) -> M
     return x.seen(size, stride, at * x.dtype.itemsize)
 
 
+def _index(x: MetaArray, index) -> MetaArray:
+    """The elements at an index with arrays; only masks need values, and those have them where they are on the CPU."""
+    parts = []
+    for part in index if index.__class__ is tuple else (index,):
+        if part.__class__ is MetaArray and part.dtype is bool_:
+            raise NotImplementedError("a mask on the meta device has no data, on which the size of a result depends")
+        is_mask = getattr(part, "dtype", None) == np.bool_
+        shaped = hasattr(part, "shape") and not is_mask
+        parts.append(np.broadcast_to(np.zeros((), np.intp), part.shape) if shaped else part)
+    return MetaArray(np.broadcast_to(np.empty((), np.bool_), x.shape)[tuple(parts)].shape, x.dtype)
+
+
 class MetaBackend:
     """Backend protocol for "meta"."""
 
@@ -163,7 +175,7 @@ class MetaBackend:
                 table[op.name] = _ViewKernel(op.name)
             elif op.shape_fn is not None or (op.tags & POINTWISE and op.composite is None):
                 table[op.name] = self._make_meta_kernel(op)
-        table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
+        table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous, _index=_index)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod

@@ -20,7 +20,7 @@ from .._dispatch.memory_layout import (
     with_strides,
 )
 from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
-from .._dispatch.shapes import tril_size
+from .._dispatch.shapes import contiguous_strides, tril_size
 from .._dispatch.type_promotion import cast_scalar
 from .._types.dtypes import as_argument, bool_, complex32, complex64, get_default_dtype, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
@@ -131,9 +131,10 @@ def _new_strides(size, memory_format, like=None) -> tuple[int, ...] | None:
             raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format).rpartition('.')[2]} format")
         apply_rule_to_ufuncs()
         return channels_last_strides(size)
-    if memory_format is contiguous_format or like is None or like.is_contiguous():
+    if memory_format is contiguous_format or like is None or 1 not in size and like.is_contiguous():
         return None
-    return infer_dense_strides(size, like.stride())
+    found = infer_dense_strides(size, like.stride())
+    return None if found == contiguous_strides(size) else found
 
 
 def _create_by_kernel(kernel: str, size, *args, strides=None, device=None, requires_grad=False, out=None):

@@ -73,7 +73,7 @@ def clamp_range_of_activation(name: str, args: Any = ()) -> tuple[float, float] 
         return 0.0, math.inf
     if name == "relu6":
         return 0.0, 6.0
-    if name == "hardtanh" and len(args) == 2:
+    if name == "hardtanh" and len(args) == 2 and args[0] <= args[1]:  # and no NaN
         return float(args[0]), float(args[1])
     return None
 

@@ -405,6 +405,11 @@ def batch_norm_update_stats(F, input, running_mean, running_var, momentum):
     return mean, var
 
 
+def _has_tangent(tensor):
+    """True if a tensor has a tangent in a level of forward-mode differentiation."""
+    return bool(getattr(tensor._tl_meta, "tangents", None))
+
+
 @composite(
     "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, training, "
     "momentum, eps, cudnn_enabled=True)",
@@ -446,6 +451,10 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
         if tensor is None:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if _has_tangent(input) and (_has_tangent(running_mean) or _has_tangent(running_var)):
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined"
+        )
     parameters = (weight, bias, running_mean, running_var)
     if is_inference_unobserved() and all(p is None or p.dtype is input.dtype for p in parameters):
         return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)

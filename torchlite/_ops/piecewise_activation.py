@@ -98,13 +98,15 @@ def _hardtanh(F, input, min_val, max_val):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if F.dtype_of(input).is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
+    if math.isnan(min_val) or math.isnan(max_val):
+        return F._full_like(input, math.nan)
     low = F.where(F.lt(input, min_val), F._full_like(input, min_val), input)
     return F.where(F.gt(low, max_val), F._full_like(input, max_val), low)
 
 
 def _hardtanh_backward(F, grad, input, min_val, max_val):
-    inside = F.logical_and(F.gt(input, min_val), F.lt(input, max_val))
-    return F.where(inside, grad, F._zeros_like(grad))
+    outside = F.logical_or(F.le(input, min_val), F.ge(input, max_val))  # NaN passes the gradient
+    return F.where(outside, F._zeros_like(grad), grad)
 
 
 op(
@@ -380,7 +382,9 @@ op(
     where="nn.functional",
     composite=_hardsigmoid,
     tags=POINTWISE | INPLACE,
-    vjp={"input": lambda F, g, input: F.mul(F._hardtanh_backward(g, input, -3.0, 3.0), 1.0 / 6.0)},
+    vjp={
+        "input": lambda F, g, input: F.where(F.lt(F.abs(input), 3.0), F.mul(g, 1.0 / 6.0), F._zeros_like(g))
+    },  # zero for NaN, unlike the gradient of hardtanh
     doc="""``min(max(input + 3, 0), 6) / 6``: a piecewise linear sigmoid.
 
     Raises:

@@ -577,7 +577,7 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
 @composite(
     "grid_sampler(Tensor input, Tensor grid, interpolation_mode, padding_mode, align_corners)",
     where="torch",
-    alias="grid_sampler_2d grid_sampler_3d",
+    alias="grid_sampler_2d grid_sampler_3d _grid_sampler_2d_cpu_fallback",
 )
 def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
     """Samples the input at given positions; the modes are numbers.

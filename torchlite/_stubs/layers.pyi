@@ -34,6 +34,11 @@ def _embedding_bag_forward_only(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Reduces bags of rows of a matrix; the argument order is that of PyTorch's operator."""
 
+def _grid_sampler_2d_cpu_fallback(
+    input: Tensor, grid: Tensor, interpolation_mode: _b.int, padding_mode: _b.str, align_corners: _b.bool
+) -> Tensor:
+    """Samples the input at given positions; the modes are numbers."""
+
 def _native_multi_head_attention(
     query: Tensor,
     key: Tensor,

@@ -185,9 +185,19 @@ class AutogradMethods(PropertyMethods):
     @property
     def _backward_hooks(self):
         """The hooks of `register_hook` by their number, or None."""
-        if not self.requires_grad:
-            return None
-        return (getattr(self._tl_meta, "hooks", None) if self.grad_fn is None else self._gradient_hooks()) or None
+        if self.grad_fn is None:
+            return getattr(self._tl_meta, "hooks", None)
+        return self._gradient_hooks() or None
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks):
+        if self.grad_fn is None:  # those of a tensor without gradients wait until it requires them
+            autograd_meta_of(self).hooks = hooks
+            LEAF_HOOKS[:] = [None]
+            return
+        found = self._gradient_hooks()
+        found.clear()
+        found.update(hooks or {})
 
     @_backward_hooks.deleter
     def _backward_hooks(self):

@@ -8,13 +8,15 @@ from .._dispatch import call
 from .._dispatch.autograd_graph import autograd_meta_of, grad_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, recording
+from .._dispatch.memory_layout import channels_last_strides, suggests_channels_last
+from .._dispatch.shapes import contiguous_strides
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .._types.devices import device
 from .._types.dtypes import as_dtype
 from .._types.dtypes import dtype as dtype_type
+from .._types.layouts import channels_last, contiguous_format, preserve_format
 from .._types.layouts import memory_format as memory_format_type
-from .._types.layouts import preserve_format
 from .python_protocols import PythonProtocols
 
 _new = object.__new__
@@ -135,9 +137,15 @@ class ConversionMethods(PythonProtocols):
             out = CALLBACKS.move(out, where)
         if d is not None and d is not out.dtype:
             out = CALLBACKS.F.to(out, d)
-        if order is not None and order is not preserve_format and not out.is_contiguous(memory_format=order):
-            return out.contiguous(memory_format=order)
-        return out.clone() if copy and out is self else out
+        if order is None or order is preserve_format:
+            return out.clone() if copy and out is self else out
+        asked, shape = order is not contiguous_format, tuple(out.shape)
+        if asked and len(shape) != (rank := 4 if order is channels_last else 5):
+            raise RuntimeError(f"required rank {rank} tensor to use {order.name} format")
+        if out is self and not copy and suggests_channels_last(shape, out.stride()) == asked:
+            return out
+        wanted = channels_last_strides(shape) if asked else contiguous_strides(shape)
+        return out if out is not self and out.stride() == wanted else out.clone(memory_format=order)
 
     def cpu(self, *, memory_format=preserve_format):
         """Returns the tensor on the CPU: itself if it is there.

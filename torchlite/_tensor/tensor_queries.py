@@ -222,6 +222,36 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
     return (products - output * products.sum(dim, keepdim=True)).to(input_dtype)
 
 
+def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of a log-softmax's input, from that of its output and the output."""
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _check_half_to_float(half_to_float: bool) -> None:
+    if half_to_float:
+        raise RuntimeError("softmax with half to float conversion is not supported on CPU")
+
+
+def _softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+    """Same as ``torch.softmax(self, dim)``.
+
+    Raises:
+        RuntimeError: `half_to_float` is true.
+    """
+    _check_half_to_float(half_to_float)
+    return self.softmax(dim)
+
+
+def _log_softmax(self: Any, dim: int, half_to_float: bool) -> Any:
+    """Same as ``torch.log_softmax(self, dim)``.
+
+    Raises:
+        RuntimeError: `half_to_float` is true.
+    """
+    _check_half_to_float(half_to_float)
+    return self.log_softmax(dim)
+
+
 class AcceleratorError(RuntimeError):
     """Error of a device; `error_code` is the device's error number, if it has one."""
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
+
+import torchlite as torch
 
 from .backward_api import backward, grad
 from .grad_mode import (
@@ -43,6 +46,19 @@ _LAZY = {
 def kineto_available() -> bool:
     """Returns ``False``: Kineto, PyTorch's tracing library, is not used."""
     return False
+
+
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple:
+    """Returns the shapes of an output, or of a `GradientEdge`, and of its gradient, as `grad` compares them."""
+    if isinstance(output, torch.autograd.graph.GradientEdge):
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
+        return torch.Size(output.node._input_metadata[output.output_nr].shape), grad.shape
+    if output.is_nested and output.layout is torch.strided:
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 
 def __getattr__(name: str):

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import ast
+import builtins
+from collections.abc import Iterator
 from typing import Any
 
 from ._python_translator import dotted_name
 from ._script_modules import RecursiveScriptModule
+
+# Operators that draw random numbers, out of place and in place.
+_RANDOM = frozenset(
+    "rand randn randint randperm bernoulli multinomial normal poisson binomial dropout alpha_dropout feature_dropout "
+    "feature_alpha_dropout rrelu rand_like randn_like randint_like uniform_ normal_ bernoulli_ exponential_ cauchy_ "
+    "geometric_ log_normal_ random_ dropout_ rrelu_ native_dropout _standard_gamma _sample_dirichlet".split()
+)
 
 
 class ScriptGraph:
@@ -25,6 +34,37 @@ class ScriptGraph:
     def str(self, print_source_ranges: bool = True) -> str:
         """Return the graph's text."""
         return self._text
+
+    def nodes(self) -> Iterator[ScriptNode]:
+        """Return the calls of the outermost block, in their order."""
+        return iter([ScriptNode(line.strip()) for line in self._text.splitlines() if line[:3].startswith("  %")])
+
+    def findAllNodes(self, kind: builtins.str, recurse: bool = True) -> list[ScriptNode]:
+        """Return the calls of an operator, such as "aten::add", with or without those of inner blocks."""
+        lines = [line for line in self._text.splitlines() if recurse or line[:3].startswith("  %")]
+        found = [ScriptNode(line.strip()) for line in lines if line.lstrip()[:1] == "%"]
+        return [node for node in found if node.kind() == kind]
+
+
+class ScriptNode:
+    """A line of a `ScriptGraph`: the call of an operator."""
+
+    def __init__(self, text: str):
+        self._text = text
+        self._kind = text.partition(" = ")[2].partition("(")[0].partition("[")[0]
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def kind(self) -> str:
+        """Return the operator, such as "aten::add"."""
+        return self._kind
+
+    def isNondeterministic(self) -> bool:
+        """True if the operator draws random numbers."""
+        return self._kind.removeprefix("aten::") in _RANDOM
 
 
 def type_text(node: ast.AST) -> str:

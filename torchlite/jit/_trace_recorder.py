@@ -31,7 +31,8 @@ from ._function_modifiers import TracerWarning
 Parameter = torch.nn.Parameter
 # Schema argument names and their names in records.
 _PARAMETER_ALIASES = {
-    "self": ("input",),
+    "self": ("input", "A"),
+    "from": ("from_",),
     "input": ("self",),
     "train": ("training",),
     "size": ("shape", "sizes"),
@@ -285,11 +286,17 @@ class TraceRecorder(Interceptor):
     def _record_statement(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str | None:
         if isinstance(op, LibraryOp):
             return self._record_custom_op(op, args, kwargs)
+        if op.name == "_empty":  # of `Tensor.new` and of constructors of classes
+            size, kind = args
+            where = self.text(device_type(kwargs.get("device") or "cpu"))
+            return f"torch.empty({self.text(list(size))}, dtype={to_code(kind)}, layout=None, device={where})"
         try:
             values = call.bind(op, args, {n: v for n, v in kwargs.items() if n != "out"})
         except TypeError:
             return None
         named = {p.name: v for p, v in zip(op.params, values, strict=True) if v is not ABSENT}
+        if op.name == "unique_consecutive":  # the library's returns three tensors, whatever is asked for
+            return None
         special = _SPECIAL.get(op.name)
         if special is not None and not writes:
             found = special(self, named)
@@ -670,7 +677,44 @@ def _make_new_statement(name: str) -> Any:
     return statement
 
 
+def _make_extremum_statement(name: str) -> Any:
+    def statement(self: TraceRecorder, v: dict) -> str | None:
+        other = v.get("other") if v.get("other") is not None else v.get("dim")
+        return f"torch.{name}({self.name(v['input'])}, {self.name(other)})" if isinstance(other, Tensor) else None
+
+    return statement
+
+
+def _make_library_statement(name: str, *arguments: Any) -> Any:
+    """Return a function that records the call of a library function by the values of a record's arguments.
+
+    arguments: names of the record's arguments, or constants as expressions in parentheses.
+    """
+
+    def statement(self: TraceRecorder, v: dict) -> str:
+        texts = [a[1:-1] if a[0] == "(" else self.text(v.get(a), "float" * (a == "p")) for a in arguments]
+        return f"torch.{name}({', '.join(texts)})"
+
+    return statement
+
+
 _SPECIAL: dict[str, Any] = {
+    "max": _make_extremum_statement("max"),
+    "min": _make_extremum_statement("min"),
+    "_unique_flat": _make_library_statement("_unique2", "input", "(True)", "return_inverse", "return_counts"),
+    "_unique_rows": _make_library_statement("unique_dim", "input", "dim", "(True)", "(True)", "(True)"),
+    "_unique_runs": _make_library_statement("unique_consecutive", "input", "(True)", "(True)", "dim"),
+    "_triangular_core": lambda self, v: (
+        f"torch.linalg_solve_triangular({self.name(v['A'])}, {self.name(v['B'])}, upper={self.text(v['upper'])}, "
+        f"unitriangular={self.text(v['unitriangular'])})"
+    ),
+    "random_": lambda self, v: (
+        f"torch.random_({self.name(v['input'])}, {self.text(v['from_'])})"
+        if v.get("to", ...) is ... and v.get("from_") is not None
+        else None
+    ),
+    "_with_strides": _make_library_statement("alias", "input"),
+    "_cdist_core": _make_library_statement("_cdist_forward", "x1", "x2", "p", "(None)"),
     "to": _cast_statement,
     **{name: _make_new_statement(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
     **{f"max_pool{d}d": _make_pool_statement(d) for d in (1, 2, 3)},

@@ -112,6 +112,24 @@ class DefaultDeviceType:
         return DefaultDeviceType._default_device_type
 
 
+def _infer_device_type(*args: Any) -> str:
+    """Returns the device type of the tensors in the arguments, the CPU aside: "cuda" or the first one, with a warning
+    if there are several.
+    """
+    from ._pytree import tree_leaves
+
+    found = [one.device.type for one in tree_leaves(args) if isinstance(one, Tensor) and one.device.type != "cpu"]
+    if len(set(found)) > 1:
+        warnings.warn(
+            "Tensor arguments, excluding CPU tensors, are detected on at least two types of devices. Random numbers "
+            f"are restored for one of them only.\nDevice types: {sorted(set(found))} first device type: {found[0]}",
+            stacklevel=2,
+        )
+    if not found:
+        return DefaultDeviceType.get_device_type()
+    return "cuda" if "cuda" in found else found[0]
+
+
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     """The devices of the tensors in the arguments, the CPU aside, and the states of their random numbers."""
     from ..accelerator import get_device_module

@@ -368,8 +368,13 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         return close
     if not inexact:
         input, other = input.astype(xp.float64), other.astype(xp.float64)
-    difference = xp.abs(input - other)
-    return close | (xp.isfinite(difference) & (difference <= atol + xp.abs(rtol * other)))
+    difference = _abs_rounded_once(input - other)
+    return close | (xp.isfinite(difference) & (difference <= atol + _abs_rounded_once(rtol * other)))
+
+
+def _abs_rounded_once(x):
+    """Return absolute values, of complex64 computed in double precision as by `torch.abs`."""
+    return xp.abs(x.astype(xp.complex128)).astype(xp.float32) if x.dtype.char == "F" else xp.abs(x)
 
 
 def _mul_log(input, other, function):

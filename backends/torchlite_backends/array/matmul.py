@@ -88,25 +88,28 @@ def _check_vectors(name, a, b):
     check_matmul_dtypes(a, b, name)
 
 
-def _add_scaled_product(input, product, beta, alpha):
-    """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included."""
+def _add_scaled_product(input, product, beta, alpha, terms=1):
+    """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included.
+
+    terms: of the product's sums. Zeros that are sums of nothing change no -0.
+    """
     if input.dtype != product.dtype:
         raise RuntimeError("operands of several dtypes")
     if alpha != 1:
         product = product * product.dtype.type(alpha)
     if beta == 0:
         return product
-    return xp.add(input if beta == 1 else input * input.dtype.type(beta), product)
+    return xp.add(input if beta == 1 else input * input.dtype.type(beta), product if terms else -product)
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    return _add_scaled_product(input, mm(mat1, mat2), beta, alpha)
+    return _add_scaled_product(input, mm(mat1, mat2), beta, alpha, mat1.shape[1])
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     if input.ndim > 1:
         raise RuntimeError("addmv adds to a vector")
-    return _add_scaled_product(input, mv(mat, vec), beta, alpha)
+    return _add_scaled_product(input, mv(mat, vec), beta, alpha, len(vec))
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -120,9 +123,9 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 def _tensordot_by_matmul(a, b):
     """Contract by one matrix product."""
     count, rows, inner = a.shape
-    return _matmul_in_float32(xp.swapaxes(a, 0, 1).reshape(rows, count * inner), b.reshape(count * inner, b.shape[2]))
+    return mm(xp.swapaxes(a, 0, 1).reshape(rows, count * inner), b.reshape(count * inner, b.shape[2]))
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     check_matmul_dtypes(batch1, batch2, "baddbmm")
-    return _add_scaled_product(input, bmm(batch1, batch2), beta, alpha)
+    return _add_scaled_product(input, bmm(batch1, batch2), beta, alpha, batch1.shape[2])

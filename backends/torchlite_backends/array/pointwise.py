@@ -30,6 +30,8 @@ def pow(input, exponent):
     kind = _promoted_dtype_kind(input, exponent)
     if kind in "biu":
         return _compute_integer_power(input, exponent, kind)
+    if kind in "cW" and (found := _trivial_complex_power(input, exponent)) is not None:
+        return found
     if kind == "W":
         raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
     if not hasattr(exponent, "dtype") and kind not in "cW":
@@ -47,6 +49,18 @@ def pow(input, exponent):
     if kind in "cW":
         return _compute_complex_power(input, exponent)
     return xp.power(input, exponent)
+
+
+def _trivial_complex_power(input, exponent):
+    """Return a power of 1, a power with exponent 0, or a first power, also of NaN; None for others.
+
+    A number is one of Python's, or an array without dimensions if it was rounded to half precision.
+    """
+    if not getattr(input, "ndim", 0) and input == 1:
+        return xp.ones_like(exponent) if hasattr(exponent, "dtype") else xp.ones_like(input)
+    if getattr(exponent, "ndim", 0) or exponent not in (0, 1):
+        return None
+    return input.copy() if exponent else xp.ones_like(input)
 
 
 def _compute_complex_power(input, exponent):
@@ -222,4 +236,5 @@ def to(input, dtype):
         input = real(input)
     if input.dtype.kind == "W" and target.kind == "b":
         return is_nonzero_complex32(input)
-    return copy_preserving_strides(input, target) if 0 in input.strides else input.astype(target)
+    special = 0 in input.strides or 1 in input.shape
+    return copy_preserving_strides(input, target) if special else input.astype(target)

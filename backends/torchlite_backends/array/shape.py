@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from torchlite._dispatch.memory_layout import apply_rule_to_ufuncs, infer_dense_strides, strides_of
+from torchlite._dispatch.memory_layout import (
+    apply_rule_to_ufuncs,
+    channels_last_strides,
+    infer_dense_strides,
+    is_channels_last,
+    strides_of,
+)
 from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
-from torchlite._dispatch.shapes import wrap_dim, wrap_dims
+from torchlite._dispatch.shapes import contiguous_strides, wrap_dim, wrap_dims
 
 from .storage import base_owner, data_pointer, storage_block, strided_view
 
@@ -115,13 +122,25 @@ def clone(input, *, memory_format=None):
     if name.startswith("channels_last"):
         return _clone_channels_last(input)
     if name == "contiguous_format":
-        return input.copy(order="C")
-    return copy_preserving_strides(input, input.dtype) if 0 in input.strides else input.copy(order="K")
+        return _set_strides(input.copy(order="C"), contiguous_strides(input.shape))
+    strides = input.strides
+    if 0 in strides:
+        return copy_preserving_strides(input, input.dtype)
+    out = input.copy(order="K")
+    if 1 not in input.shape or out.strides == strides:
+        return out
+    return _set_strides(out, infer_dense_strides(input.shape, strides_of(input)))
 
 
 def copy_preserving_strides(input, dtype):
-    """Copy an array with zero strides as `dtype`, keeping the order of dimensions, which NumPy would change."""
-    shape = input.shape
+    """Copy an array as `dtype`, with PyTorch's strides: the input's if they are dense, else in the same order."""
+    shape, strides = input.shape, input.strides
+    if 0 not in strides:
+        out = input.astype(dtype)
+        if 1 not in shape or _is_same_layout(strides, input.itemsize, out.strides, out.itemsize):
+            return out
+        return _set_strides(out, infer_dense_strides(shape, strides_of(input)))
+    # NumPy would change the order of dimensions.
     steps = infer_dense_strides(shape, strides_of(input))
     order = sorted(range(len(shape)), key=lambda d: -steps[d])
     out = xp.empty([shape[d] for d in order], dtype=dtype).transpose([order.index(d) for d in range(len(order))])
@@ -129,16 +148,30 @@ def copy_preserving_strides(input, dtype):
     return out
 
 
+@functools.lru_cache(4096)
+def _is_same_layout(strides, itemsize, others, other_itemsize):
+    """True if strides in bytes of elements of two sizes are the same numbers of elements."""
+    return tuple([step * other_itemsize for step in strides]) == tuple([step * itemsize for step in others])
+
+
+def _set_strides(out, steps):
+    """Return a new array with these strides, which may differ from its own in dimensions of length one."""
+    if 1 not in out.shape or strides_of(out) == steps:
+        return out
+    return strided_view(out, out.shape, tuple([step * out.itemsize for step in steps]))
+
+
 def _clone_channels_last(input):
     apply_rule_to_ufuncs()
     order = (0, *range(2, input.ndim), 1)
     back = (0, input.ndim - 1, *range(1, input.ndim - 1))
-    return xp.transpose(xp.ascontiguousarray(xp.transpose(input, order)), back)
+    out = xp.transpose(xp.transpose(input, order).copy(order="C"), back)
+    return _set_strides(out, channels_last_strides(out.shape))
 
 
 def contiguous(input, memory_format=None):
     if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return _clone_channels_last(input)
+        return input if is_channels_last(input.shape, strides_of(input)) else _clone_channels_last(input)
     return input if input.flags.c_contiguous else input.copy(order="C")
 
 

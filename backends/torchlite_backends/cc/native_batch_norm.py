@@ -177,7 +177,7 @@ static int limit(const Limits& of, i64 begin, i64 end) {
 }
 static int limit_backward(const Limits& of, i64 begin, i64 end) {
     return over_pieces(of, begin, end, [](i64 n, const float* x, const float* grad, float* out, V low, V high) {
-        each(n, out, [=](V v, V g) { return v > low & v < high ? g : V{}; }, x, grad);
+        each(n, out, [=](V v, V g) { return v <= low | v >= high ? V{} : g; }, x, grad);
     });
 }
 // Zero where the result was zero or less; the gradient where it was NaN.
@@ -279,7 +279,8 @@ def _run_chunked(kernel: NativeKernel, device: Any, x: Any, grad: Any, least: fl
 
 
 def hardtanh(device: Any, input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
-    return None if min_val > max_val else _run_chunked(_limit, device, input, None, min_val, max_val)
+    ordered = min_val <= max_val  # and no NaN, which makes every result NaN
+    return _run_chunked(_limit, device, input, None, min_val, max_val) if ordered else None
 
 
 def hardtanh_backward(device: Any, grad: Any, input: Any, min_val: float, max_val: float) -> Any:

@@ -380,7 +380,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
         raise ValueError("min_val cannot be greater than max_val")
     if into is not None:
         return _clip_into(input, min_val, max_val, into)
-    if input.dtype != F32 and input.dtype != F64:
+    if input.dtype != F32 and input.dtype != F64 and not is_half(input.dtype):
         if input.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
         low = np.where(input < min_val, input.dtype.type(min_val), input)
@@ -394,15 +394,14 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
 
 def _hardtanh_backward(grad, input, min_val, max_val):
     if input.dtype != F32 or grad.dtype != F32 or not input.ndim:
-        inside = np.logical_and(input > min_val, input < max_val)
-        return np.where(inside, grad, grad.dtype.type(0))
+        return np.where(np.logical_or(input <= min_val, input >= max_val), grad.dtype.type(0), grad)
 
     def block(out, g, x):
-        # As in `_multiply_by_relu_mask`: the gradient's bits, and ones or zeros.
-        bits, inside = out.view(I32), np.greater(x, min_val)
-        np.logical_and(inside, np.less(x, max_val), out=inside)
-        bits[...] = inside.view(I8)
-        np.negative(bits, bits)
+        # As in `_multiply_by_relu_mask`: the gradient's bits, and zeros or ones.
+        bits, outside = out.view(I32), np.less_equal(x, min_val)
+        np.logical_or(outside, np.greater_equal(x, max_val), out=outside)
+        bits[...] = outside.view(I8)
+        np.subtract(bits, ONE_BIT, bits)
         np.bitwise_and(bits, g.view(I32), bits)
 
     return apply_blockwise(block, "hardtanh", grad, input)

@@ -71,6 +71,8 @@ def _is_large(a, b):
 
 def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
     """Return `np.dot` of two matrices plus a vector added to each row, identical for any number of threads."""
+    if len(b) < 2 and a.shape[1] == len(b) and a.dtype.kind == "f":
+        return _multiply_few_terms(a, b, bias)
     # As in `_is_small`, cheapest attributes first.
     rows, size = len(a), b.size
     work = rows * size
@@ -90,6 +92,17 @@ def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
         if _is_thin(a, b):
             return _multiply_thin(a, b, np.empty((rows, b.shape[1]), a.dtype), bias)
         return a.dot(b) if bias is None else _add_bias(bias, a.dot(b))
+
+
+def _multiply_few_terms(a, b, bias):
+    """Return a product of one term or none: BLAS adds to 0, which turns -0 into 0."""
+    if len(b):
+        out = np.multiply(a, b) if len(a) > 1 else a.dot(b)
+        return out if bias is None else _add_bias(bias, out)
+    out = np.zeros((len(a), b.shape[1]), a.dtype)
+    if bias is not None:
+        out[...] = bias
+    return out
 
 
 def _multiply_integers(a, b, out=None):

@@ -29,7 +29,7 @@ def linear(input, weight, bias=None):
         and bias.dtype is F32
         and input.ndim == 2 == weight.ndim
         and bias.shape == weight.shape[:1]
-        and 1 < len(input)
+        and 1 < len(input) < input.size
         and 1 < len(bias)
         and input.size * len(bias) <= MAX_GEMM_WORK
     ):

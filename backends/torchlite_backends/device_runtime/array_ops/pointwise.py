@@ -173,6 +173,12 @@ KERNELS["gelu"], KERNELS["_gelu_backward"] = gelu, _gelu_backward
 def pow(input, exponent, out=None):
     array = input if input.__class__ is Array else exponent
     category = CATEGORY[array.kind]
+    if category == "c" and out is None:  # powers that are exact, also of NaN
+        if array is exponent:
+            if input == 1:
+                return full(array.device, array.shape, 1, array.kind)
+        elif exponent.__class__ is not Array and exponent in (0, 1):
+            return clone_row_major(input) if exponent else full(array.device, array.shape, 1, array.kind)
     if exponent.__class__ is not Array:
         if category == "i" and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dispatch.memory_layout import infer_dense_strides
+from torchlite._dispatch.memory_layout import infer_dense_strides, is_channels_last
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 
@@ -62,7 +62,7 @@ def fill_with(target: Array, value: Any) -> Array:
 def copy_preserving_order(x: Array) -> Array:
     """Copy, keeping the order of dimensions in memory if there are no gaps."""
     out = empty(x.device, x.shape, x.kind)
-    if not x.contiguous:
+    if x.steps != out.steps:
         out.steps = infer_dense_strides(x.shape, x.steps)
         out.contiguous = is_row_major(x.shape, out.steps)
     return copy_into(out, x)
@@ -97,7 +97,7 @@ def clone(input, *, memory_format=None):
 
 def contiguous(input, memory_format=None):
     if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return to_channels_last(input)
+        return input if is_channels_last(input.shape, input.steps) else to_channels_last(input)
     return as_contiguous(input)
 
 

@@ -42,6 +42,7 @@ class _MatmulPlan(NamedTuple):
     shape: tuple[int, ...]
     plan: GemmPlan | None
     copy: str = ""
+    few_terms: bool = False  # one term or none: a sum that starts with 0 would lose -0
 
 
 def _pad_steps(steps, count: int):
@@ -108,7 +109,9 @@ def _plan_matmul(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
         return _MatmulPlan(shape, None)
     if sizes is None:
         return _MatmulPlan(shape, None, "ab")
-    return _MatmulPlan(shape, plan_gemm(device, kind, sizes, d is not None, conj, then=then))
+    plan = plan_gemm(device, kind, sizes, d is not None, conj, then=then)
+    (*_, rows, terms), single = a[0], kind in ("f32", "f64") and len(b[0]) == 2
+    return _MatmulPlan(shape, plan, few_terms=not terms or terms == 1 < rows and single)
 
 
 def _broadcast_copy(x: Array, lead: tuple[int, ...]) -> Array:
@@ -154,11 +157,26 @@ def scaled_matmul_add(
             for x, across in zip((a, b), turn, strict=True)
         )
         return scaled_matmul_add(a, b, d, beta, alpha, conj, out, then=then)
+    if how.few_terms and out is None:
+        out = _multiply_few_terms(how.shape, a, b, d, beta, alpha, turn)
+        return POINTWISE[then](out) if then else out
     if out is None:
         out = empty(a.device, how.shape, a.kind)
     if how.plan is not None:
         how.plan.run(a, b, out, d, alpha, beta)
     return POINTWISE[then](out) if then and getattr(how.plan, "then", "") != then else out
+
+
+def _multiply_few_terms(shape, a: Array, b: Array, d: Array | None, beta: Any, alpha: Any, turn) -> Array:
+    """Return alpha * a @ b + beta * d as elementwise ops, for matrices with an inner dimension of one or none."""
+    a, b = (transpose_matrices(x) if across else x for x, across in zip((a, b), turn, strict=True))
+    added = None if d is None else POINTWISE["mul"](broadcast_view(d, shape), beta)
+    if not a.shape[-1]:
+        return _new_zeros(a, shape) if added is None else added
+    product = POINTWISE["mul"](a, b)
+    if alpha != 1:
+        product = POINTWISE["mul"](product, alpha)
+    return product if added is None else POINTWISE["add"](added, product)
 
 
 def _view_as_row(x: Array) -> Array:
