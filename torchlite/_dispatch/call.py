@@ -40,7 +40,7 @@ from .interceptors import (
 from .node_names import show_composite
 from .numpy_errors import run_quietly
 from .op_record import ABSENT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, UNINITIALIZED, VIEW, Op
-from .out_variants import fill_uninitialized, try_out_kernel, write_out
+from .out_variants import check_output_count, fill_uninitialized, try_out_kernel, write_out
 from .shape_and_value_checks import set_requires_grad
 
 new = object.__new__
@@ -77,7 +77,7 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """Run any call that the hot path does not handle. `args` and `kwargs` are the caller's, ABSENT if not given; `more`
     are arguments without a parameter in the record.
     """
-    args, kwargs = normalize_args(op, args, kwargs, more)
+    args, kwargs = normalize_args(op, function, args, kwargs, more)
     if GLOBALS["INTERCEPTORS"] and stack.items:
         if not stack.items[-1].intercepts_functions:  # who do not tell a method from the function
             function = op.function
@@ -87,7 +87,7 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
 
 def without_interceptors(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """The slow path below the interceptors."""
-    return _run_bound(op, function, *normalize_args(op, args, kwargs, more))
+    return _run_bound(op, function, *normalize_args(op, function, args, kwargs, more))
 
 
 def _load_arg_parser():
@@ -104,20 +104,27 @@ def _load_override_calls():
     return override_calls
 
 
-def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
+def normalize_args(op: Op, function, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
     """Convert arguments in another form to the record's parameters."""
     if more and (
         any(value is not None for value in more)
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
+        or function is not op.function
+        and kwargs.get("out") is not None  # which no method takes
     ):
-        return _load_arg_parser().to_record_args(op, args, kwargs, tuple(op.argument_names), more)
+        return _load_arg_parser().to_record_args(op, function, args, kwargs, more)
     return args, kwargs
 
 
 def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
+    if out is not None and op.out_list:
+        check_output_count(op, out)
+    for position in op.bool_positions:
+        if (value := bound[position]).__class__ is not bool and value is not None:
+            check_bool(op, function, bound)
     if find_torch_function_override(bound) is not None:
         args, kwargs = _load_override_calls().override_arguments(op, function, bound, args, kwargs)
         return call_torch_function(function, bound, args, kwargs if out is None else {**(kwargs or {}), "out": out})
@@ -135,6 +142,8 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     except (TypeError, AttributeError, ValueError):
         plain = coerce_values(op, bound)
         if plain is None:
+            if function is not op.function and (refused := _load_arg_parser().parser_error(op, bound, function)):
+                raise refused from None  # the method's words
             raise
         result = execute(op, plain)
     return result if out is None else write_out(op, result, out, bound)
@@ -210,6 +219,13 @@ def execute(op: Op, values: list):
     raw = [to_raw(v) for v in values]
     data = call_kernel(op, table, raw, values)
     return wrap_and_record(op, table, values, data)
+
+
+def check_bool(op: Op, function, values: list) -> None:
+    """TypeError if PyTorch's parser refuses the arguments, one of which is another object in the place of a bool."""
+    refused = _load_arg_parser().parser_error(op, values, function)
+    if refused is not None:
+        raise refused
 
 
 def take_numbers(op: Op, values: list) -> list:

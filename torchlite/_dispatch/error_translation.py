@@ -27,18 +27,18 @@ _LIBRARIES = frozenset(("numpy", "cupy", "pyopencl", "array_api_compat", "ml_dty
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
 
-def translate_composite_error(op: Op, error: Exception, values) -> Exception:
+def translate_composite_error(op: Op, error: Exception, values, function=None) -> Exception:
     """The error to raise in place of a composite's. Its parts raise PyTorch's errors already, but PyTorch's parser
     checks before them.
     """
-    if type(error) in (RuntimeError, NotImplementedError):
+    from .arg_parser import has_list_among_numbers, parser_error
+
+    if type(error) in (RuntimeError, NotImplementedError) and not has_list_among_numbers(op, values):
         return error
     if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES:
         return error
-    from .arg_parser import parser_error
-
     return (
-        parser_error(op, values)
+        parser_error(op, values, function)
         or _dimension_error(op, error, values)
         or _list_element_error(op, error, values)
         or error
@@ -72,13 +72,15 @@ def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
     return None
 
 
-def translate_error(op: Op, error: Exception, values) -> Exception:
+def translate_error(op: Op, error: Exception, values, function=None) -> Exception:
     """The error to raise in place of a kernel's: the parser or the op's shape rule may have a more exact one."""
     from .arg_parser import parser_error
     from .meta_backend import shape_fn_error
 
     refused = (
-        None if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES else parser_error(op, values)
+        None
+        if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES
+        else parser_error(op, values, function)
     )
     if refused is not None:
         return refused

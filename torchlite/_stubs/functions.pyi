@@ -158,10 +158,10 @@ def is_tensor(obj: object) -> _b.bool:
 def is_storage(obj: object) -> _b.bool:
     """True if the object is a storage."""
 
-def is_floating_point(input: Tensor) -> _b.bool:
+def is_floating_point(input: Tensor = ..., *, x: Tensor = ..., a: Tensor = ..., x1: Tensor = ...) -> _b.bool:
     """True if the tensor's dtype is a floating-point dtype."""
 
-def is_complex(input: Tensor) -> _b.bool:
+def is_complex(input: Tensor = ..., *, x: Tensor = ..., a: Tensor = ..., x1: Tensor = ...) -> _b.bool:
     """True if the tensor's dtype is complex."""
 
 def is_signed(input: Tensor) -> _b.bool:
@@ -732,7 +732,7 @@ def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the product of two matrices."""
 
 def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Computes the product of two matrices."""
+    """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`, sparse."""

@@ -34,6 +34,7 @@ class Tensor(TensorMethods):
 
         Args:
             dim: The dimension. Default: all.
+            axis: NumPy's name of `dim`.
         """
     @overload
     def size(self, dim: _b.int) -> _b.int: ...
@@ -76,6 +77,7 @@ class Tensor(TensorMethods):
 
         Args:
             dim: The dimension. Default: all.
+            axis: NumPy's name of `dim`.
         """
     @overload
     def stride(self, dim: _b.int) -> _b.int: ...

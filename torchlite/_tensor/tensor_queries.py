@@ -8,6 +8,8 @@ from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from .._dispatch.dispatch_state import OVERRIDES
 from .._dispatch.interceptors import call_override, call_torch_function, find_torch_function_override
+from .._dispatch.op_record import ABSENT
+from .._dispatch.parsed_functions import parsed
 from .._dispatch.type_promotion import result_dtype
 from .._types.dtypes import dtype
 from .._types.layouts import Size
@@ -28,20 +30,37 @@ def is_storage(obj: Any) -> bool:
     return is_storage(obj)
 
 
-def is_floating_point(input: Tensor) -> bool:
+def _named_tensor(public: str, args: tuple, names: dict[str, Any]) -> Any:
+    """The tensor of a query, by position or by one of NumPy's names. An object that overrides functions is one too."""
+    given = {name: value for name, value in names.items() if value is not ABSENT}
+    if not given and hasattr(type(args[0]), "__torch_function__"):
+        return args[0]
+    from .._dispatch.arg_parser import match_signature
+
+    found = match_signature(public, () if args[0] is ABSENT else args, given)
+    assert found is not None  # the name has recorded signatures
+    return found["input"]
+
+
+def is_floating_point(input: Any = ABSENT, *, x: Any = ABSENT, a: Any = ABSENT, x1: Any = ABSENT) -> bool:
     """True if the tensor's dtype is a floating-point dtype."""
+    if not isinstance(input, call.Tensor) or not x is a is x1:
+        input = _named_tensor("is_floating_point", (input,), {"x": x, "a": a, "x1": x1})
     if OVERRIDES and (found := call_override(is_floating_point, (input,))) is not NotImplemented:
         return found
     return input.is_floating_point()
 
 
-def is_complex(input: Tensor) -> bool:
+def is_complex(input: Any = ABSENT, *, x: Any = ABSENT, a: Any = ABSENT, x1: Any = ABSENT) -> bool:
     """True if the tensor's dtype is complex."""
+    if not isinstance(input, call.Tensor) or not x is a is x1:
+        input = _named_tensor("is_complex", (input,), {"x": x, "a": a, "x1": x1})
     if OVERRIDES and (found := call_override(is_complex, (input,))) is not NotImplemented:
         return found
     return input.is_complex()
 
 
+@parsed("is_signed")
 def is_signed(input: Tensor) -> bool:
     """True if the tensor's dtype can represent negative values."""
     if OVERRIDES and (found := call_override(is_signed, (input,))) is not NotImplemented:
@@ -49,6 +68,7 @@ def is_signed(input: Tensor) -> bool:
     return input.is_signed()
 
 
+@parsed("get_device")
 def get_device(input: Tensor) -> int:
     """The index of the tensor's device; -1 on the CPU."""
     if OVERRIDES and (found := call_override(get_device, (input,))) is not NotImplemented:
@@ -56,6 +76,7 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
+@parsed("is_conj")
 def is_conj(input: Tensor) -> bool:
     """Always False: conjugates are computed."""
     if OVERRIDES and (found := call_override(is_conj, (input,))) is not NotImplemented:
@@ -63,6 +84,7 @@ def is_conj(input: Tensor) -> bool:
     return input.is_conj()
 
 
+@parsed("is_neg")
 def is_neg(input: Tensor) -> bool:
     """Always False: negatives are computed."""
     if OVERRIDES and (found := call_override(is_neg, (input,))) is not NotImplemented:
@@ -70,6 +92,7 @@ def is_neg(input: Tensor) -> bool:
     return input.is_neg()
 
 
+@parsed("is_inference")
 def is_inference(input: Tensor) -> bool:
     """True if the tensor carries the mark of inference mode (never)."""
     if OVERRIDES and (found := call_override(is_inference, (input,))) is not NotImplemented:
@@ -77,6 +100,7 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
+@parsed("is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
     """True if a one-element tensor is not zero. RuntimeError for other sizes."""
     if OVERRIDES and (found := call_override(is_nonzero, (input,))) is not NotImplemented:
@@ -101,6 +125,7 @@ def _has_compatible_shallow_copy_type(input, from_):
     return input.layout is from_.layout and input.is_nested == from_.is_nested and meta[0] == meta[1]
 
 
+@parsed("is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if two tensors have the same shape."""
     if OVERRIDES and (found := call_override(is_same_size, (input, other))) is not NotImplemented:
@@ -228,6 +253,7 @@ class AcceleratorError(RuntimeError):
     error_code = 0
 
 
+@parsed("is_distributed")
 def is_distributed(input: Tensor) -> bool:
     """True if a tensor is distributed over several machines: always False."""
     return False
