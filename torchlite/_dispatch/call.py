@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._settings.backend_flags import FLAGS
+from .._types import opaque_dtypes
 from .._types.devices import device, get_default_device
-from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dtype
+from .._types.dtypes import _EXTRA, FLOAT, OPAQUE, bool_, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import type_promotion
 from .autograd_graph import (
@@ -27,7 +28,7 @@ from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS
-from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
+from .error_translation import coerce_values, decoded_operands, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
     call_interceptor,
@@ -248,6 +249,13 @@ def cast_scalars(op: Op, values: list) -> list:
     to = next((v.dtype for v in values if isinstance(v, Tensor)), None)
     if to is None:
         return values
+    if to._np is None and to.name in OPAQUE and op.name not in ("_full_like", "_new_full", "fill_", "_fill"):
+        if op.name not in ("_setitem", "_choose"):
+            raise NotImplementedError(f"\"{op.function_name}\" not implemented for '{to.scalar_name}'")
+        return [
+            opaque_dtypes.full((), v, to) if p.name in op.numbers and isinstance(v, PYTHON_SCALARS) else v
+            for p, v in zip(op.params, values, strict=True)
+        ]
     return [
         type_promotion.cast_scalar(v, to, infinite=op.numbers[p.name])
         if p.name in op.numbers and isinstance(v, PYTHON_SCALARS)
@@ -290,6 +298,8 @@ def call_kernel(op: Op, table, raw, values):
     try:
         return run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
+        if (decoded := decoded_operands(op, positional)) is not None:
+            return run_quietly(kernel, *decoded, **keywords)
         raise translate_error(op, error, values) from error.__cause__
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .._types import opaque_dtypes
 from .._types.devices import is_backend_module
-from .._types.dtypes import as_dtype, get_default_dtype
+from .._types.dtypes import OPAQUE, as_dtype, dtype, float8_e8m0fnu, get_default_dtype
 from .._types.layouts import Size
 from .dispatch_state import GLOBALS
 from .numpy_errors import is_busy
@@ -88,6 +89,9 @@ def translate_error(op: Op, error: Exception, values, function=None) -> Exceptio
     if better is not None:
         return better
     text = str(error)
+    if isinstance(error, (TypeError, ValueError)) and (opaque := _opaque_operand(values)) is not None:
+        kernel = op.kernel_name or op.name + "_cpu"
+        return NotImplementedError(f"\"{kernel}\" not implemented for '{opaque.scalar_name}'")
     if isinstance(error, MemoryError):
         byte_count = getattr(error, "_total_size", None)
         return RuntimeError(
@@ -123,6 +127,28 @@ def translate_error(op: Op, error: Exception, values, function=None) -> Exceptio
     return error
 
 
+def _opaque_operand(values) -> dtype | None:
+    """The dtype of a tensor among the arguments with which nothing computes, see `OPAQUE`."""
+    found = (v.dtype for v in values if isinstance(v, GLOBALS["Tensor"]))
+    return next((d for d in found if d.name in OPAQUE), None)
+
+
+# Ops that tell values apart, which there are for powers of two (float8_e8m0fnu) though nothing computes with them.
+_PREDICATES = frozenset(("eq", "ne", "equal", "isnan", "isinf", "isfinite", "isneginf", "isposinf"))
+
+
+def decoded_operands(op: Op, raw: list) -> list | None:
+    """The raw arrays of an op that tells values apart, with powers of two as float32; None for other arguments."""
+    if op.name not in _PREDICATES:
+        return None
+    found = [getattr(x, "dtype", None) == float8_e8m0fnu.np for x in raw]
+    return (
+        [opaque_dtypes.decode(x) if is_opaque else x for x, is_opaque in zip(raw, found, strict=True)]
+        if any(found)
+        else None
+    )
+
+
 def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
     """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent; None if no
     argument changes.
@@ -131,6 +157,8 @@ def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
         plain = values
     elif isinstance(error, (TypeError, AttributeError, ValueError)):
         plain = coerce_values(op, values)
+        if op.name in _PREDICATES and _opaque_operand(values) is float8_e8m0fnu:
+            plain = [v.float() if getattr(v, "dtype", None) is float8_e8m0fnu else v for v in values]
     else:
         return None
     if plain is None:
