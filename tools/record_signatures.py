@@ -42,14 +42,12 @@ NAMES = {
     "Device": "device",
     "Stream": "stream",
 }
-# Functions whose parsers are written by hand, in PyTorch or here.
+# Functions whose parsers are written by hand.
 _TO = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
 BY_HAND = {
     "Tensor.nonzero": ["*, bool as_tuple=False"],
     "Tensor.to": [f"device? device=None, dtype? dtype=None, {_TO}", f"dtype dtype, {_TO}", f"Tensor tensor, {_TO}"],
     "get_device": ["Tensor input"],
-    "is_complex": ["Tensor input"],
-    "is_floating_point": ["Tensor input"],
     "nonzero": ["Tensor input, *, bool as_tuple=False, Tensor out=None"],
 }
 SPACES = {"torch": "", "nn": "nn.functional.", "fft": "fft.", "linalg": "linalg.", "special": "special."}

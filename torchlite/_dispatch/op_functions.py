@@ -233,16 +233,17 @@ def in_place_method(op: Op):
 
     def method(self=ABSENT, *args, **kwargs):
         try:
-            if fast is not None and not kwargs and len(args) == count:
-                done = fast(self, *args)
-                if done is not None:
-                    return done
-            if self is ABSENT:
-                self = _named_target(op, kwargs)
-            return in_place_calls.run_in_place(op, (self, *args), kwargs)
-        except Exception as error:
-            if type(error) is TypeError and (refused := _in_place_refusal(op, args, kwargs)) is not None:
-                raise refused from None
+            try:
+                if fast is not None and not kwargs and len(args) == count:
+                    done = fast(self, *args)
+                    if done is not None:
+                        return done
+                if self is ABSENT:
+                    self = _named_target(op, kwargs)
+                return in_place_calls.run_in_place(op, (self, *args), kwargs)
+            except TypeError as error:
+                raise (_in_place_refusal(op, args, kwargs) or error) from error.__cause__
+        except Exception:
             error_translation.filter_traceback()
             raise
 

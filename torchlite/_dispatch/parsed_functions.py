@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .error_translation import filter_traceback
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -33,15 +35,19 @@ def parsed(public: str, **renamed: str) -> Callable[[_Function], _Function]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = args[:is_method]
-            if kwargs:
-                return function(*given, **bound(args, kwargs))
             try:
-                return function(*args)
-            except (TypeError, AttributeError):
-                names = bound(args, kwargs)
-                if (*names,) == parameters[is_method:][: len(names)]:
-                    raise  # the call is the same
-                return function(*given, **names)
+                if kwargs:
+                    return function(*given, **bound(args, kwargs))
+                try:
+                    return function(*args)
+                except (TypeError, AttributeError):
+                    names = bound(args, kwargs)
+                    if (*names,) == parameters[is_method:][: len(names)]:
+                        raise  # the call is the same
+                    return function(*given, **names)
+            except Exception:
+                filter_traceback()
+                raise
 
         call.parsed_as = public  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]

@@ -158,10 +158,10 @@ def is_tensor(obj: object) -> _b.bool:
 def is_storage(obj: object) -> _b.bool:
     """True if the object is a storage."""
 
-def is_floating_point(input: Tensor = ..., *, x: Tensor = ..., a: Tensor = ..., x1: Tensor = ...) -> _b.bool:
+def is_floating_point(input: Tensor) -> _b.bool:
     """True if the tensor's dtype is a floating-point dtype."""
 
-def is_complex(input: Tensor = ..., *, x: Tensor = ..., a: Tensor = ..., x1: Tensor = ...) -> _b.bool:
+def is_complex(input: Tensor) -> _b.bool:
     """True if the tensor's dtype is complex."""
 
 def is_signed(input: Tensor) -> _b.bool:

@@ -34,7 +34,6 @@ class Tensor(TensorMethods):
 
         Args:
             dim: The dimension. Default: all.
-            axis: NumPy's name of `dim`.
         """
     @overload
     def size(self, dim: _b.int) -> _b.int: ...
@@ -77,7 +76,6 @@ class Tensor(TensorMethods):
 
         Args:
             dim: The dimension. Default: all.
-            axis: NumPy's name of `dim`.
         """
     @overload
     def stride(self, dim: _b.int) -> _b.int: ...

@@ -8,6 +8,7 @@ from .._dispatch import call
 from .._dispatch.autograd_graph import autograd_meta_of, grad_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, recording
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.parsed_functions import parsed
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
@@ -128,9 +129,17 @@ class ConversionMethods(PythonProtocols):
         """
         if TRACES and (found := trace_method("to", self, *args, **kwargs)) is not NotImplemented:
             return found
-        if len(args) == 1 and not kwargs and (args[0].__class__ is str or args[0].__class__ is device):
-            return CALLBACKS.move(self, device(args[0]))
-        d, where, copy, order = _parse_to(*args, **kwargs)
+        if len(args) == 1 and not kwargs:
+            given = args[0]
+            if given.__class__ is dtype_type:
+                return self if given is self.dtype else CALLBACKS.F.to(self, given)
+            if given.__class__ is str or given.__class__ is device:
+                return CALLBACKS.move(self, device(given))
+        try:
+            d, where, copy, order = _parse_to(*args, **kwargs)
+        except Exception:
+            filter_traceback()
+            raise
         out = self
         if where is not None:
             out = CALLBACKS.move(out, where)

@@ -38,18 +38,17 @@ class PropertyMethods(TensorSlots):
             return found
         return _new_tuple(Size, self._tl_memory.shape)
 
-    def size(self, dim=None, *, axis=None):
+    def size(self, dim=None):
         """Returns the shape, or the size of one dimension.
 
         Args:
             dim: The dimension. Default: all.
-            axis: NumPy's name of `dim`.
         """
         if TRACES and (found := trace_method("size", self, dim)) is not NotImplemented:
             return found
         data = self._tl_memory
         if dim is None:
-            return _new_tuple(Size, data.shape) if axis is None else self.size(axis)
+            return _new_tuple(Size, data.shape)
         if not data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
         return data.shape[wrap_dim(dim, data.ndim)]
@@ -118,15 +117,12 @@ class PropertyMethods(TensorSlots):
         """True if the dtype can represent negative values."""
         return self.dtype.is_signed
 
-    def stride(self, dim=None, *, axis=None):
+    def stride(self, dim=None):
         """Returns the strides in elements, or the stride of one dimension.
 
         Args:
             dim: The dimension. Default: all.
-            axis: NumPy's name of `dim`.
         """
-        if axis is not None:
-            return self.stride(axis)
         strides = strides_of(self._tl_memory)
         if dim is not None and not strides:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

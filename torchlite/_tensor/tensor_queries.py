@@ -8,7 +8,6 @@ from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from .._dispatch.dispatch_state import OVERRIDES
 from .._dispatch.interceptors import call_override, call_torch_function, find_torch_function_override
-from .._dispatch.op_record import ABSENT
 from .._dispatch.parsed_functions import parsed
 from .._dispatch.type_promotion import result_dtype
 from .._types.dtypes import dtype
@@ -30,31 +29,15 @@ def is_storage(obj: Any) -> bool:
     return is_storage(obj)
 
 
-def _named_tensor(public: str, args: tuple, names: dict[str, Any]) -> Any:
-    """The tensor of a query, by position or by one of NumPy's names. An object that overrides functions is one too."""
-    given = {name: value for name, value in names.items() if value is not ABSENT}
-    if not given and hasattr(type(args[0]), "__torch_function__"):
-        return args[0]
-    from .._dispatch.arg_parser import match_signature
-
-    found = match_signature(public, () if args[0] is ABSENT else args, given)
-    assert found is not None  # the name has recorded signatures
-    return found["input"]
-
-
-def is_floating_point(input: Any = ABSENT, *, x: Any = ABSENT, a: Any = ABSENT, x1: Any = ABSENT) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """True if the tensor's dtype is a floating-point dtype."""
-    if not isinstance(input, call.Tensor) or not x is a is x1:
-        input = _named_tensor("is_floating_point", (input,), {"x": x, "a": a, "x1": x1})
     if OVERRIDES and (found := call_override(is_floating_point, (input,))) is not NotImplemented:
         return found
     return input.is_floating_point()
 
 
-def is_complex(input: Any = ABSENT, *, x: Any = ABSENT, a: Any = ABSENT, x1: Any = ABSENT) -> bool:
+def is_complex(input: Tensor) -> bool:
     """True if the tensor's dtype is complex."""
-    if not isinstance(input, call.Tensor) or not x is a is x1:
-        input = _named_tensor("is_complex", (input,), {"x": x, "a": a, "x1": x1})
     if OVERRIDES and (found := call_override(is_complex, (input,))) is not NotImplemented:
         return found
     return input.is_complex()
