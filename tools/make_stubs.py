@@ -192,8 +192,9 @@ def result(record: Op, name: str, space: str = "torch") -> str:
         return f"results.{types.RESULTS_OF[space, name]}"
     if record.outputs:
         return f"results.{record.name.strip('_')}"
-    if name in types.RESULTS:
-        return types.RESULTS[name]
+    for known in (record.name, name):
+        if known in types.RESULTS:
+            return types.RESULTS[known]
     return types.ANY_NUMBER if record.multi_output else "Tensor"
 
 
@@ -240,10 +241,11 @@ def functions(space: str, names: Iterable[str]) -> str:
 
 def in_place_functions(names: Iterable[str]) -> str:
     found = NAMESPACES["torch"]
+    writing = {*torchlite._IN_PLACE, *torchlite._HOMES["nn._functional_activation"]}
     return "".join(
         define(f"{name}_", parameters(found[name], f"{name}_", False, False), "Tensor", doc=in_place_doc(name))
         for name in names
-        if f"{name}_" in torchlite._IN_PLACE and not name.startswith("_")
+        if f"{name}_" in writing and not name.startswith("_")
     )
 
 

@@ -3,7 +3,8 @@
 usage: python tools/record_signatures.py
 
 It needs the extra `oracle` and PyYAML. PyTorch's wheel brings the declarations of its ops and what makes the parser's
-signatures of them; recorded are those of the public functions, and of methods that are no functions or write in place.
+signatures of them; recorded are those of the public functions, of methods, of methods that write in place, and of
+functions that are no records (`parsed`).
 A line is a public name and its signatures in the order in which they are tried, deprecated ones last.
 """
 
@@ -14,6 +15,7 @@ import pathlib
 import re
 import sys
 import types
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -39,6 +41,14 @@ NAMES = {
     "Layout": "layout",
     "Device": "device",
     "Stream": "stream",
+}
+# Functions whose parsers are written by hand.
+_TO = "bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None"
+BY_HAND = {
+    "Tensor.nonzero": ["*, bool as_tuple=False"],
+    "Tensor.to": [f"device? device=None, dtype? dtype=None, {_TO}", f"dtype dtype, {_TO}", f"Tensor tensor, {_TO}"],
+    "get_device": ["Tensor input"],
+    "nonzero": ["Tensor input, *, bool as_tuple=False, Tensor out=None"],
 }
 SPACES = {"torch": "", "nn": "nn.functional.", "fft": "fft.", "linalg": "linalg.", "special": "special."}
 
@@ -80,23 +90,27 @@ def declared() -> dict[str, list[str]]:
 def main() -> None:
     import torch
 
-    import torchlite  # noqa: F401
+    import torchlite
     from torchlite._dispatch import NAMESPACES
 
-    signatures, lines = declared(), []
+    def found(home: Any, public: str) -> Any:
+        for part in public.split("."):
+            home = getattr(home, part, None)
+        return home
+
+    signatures, lines = {**declared(), **BY_HAND}, []
+    in_c = (types.BuiltinFunctionType, types.MethodDescriptorType)
     for space, names in sorted(NAMESPACES.items()):
         prefix = "" if space == "torch" else space + "."
-        for name, op in sorted(names.items()):
+        for name in sorted(names):
             public, is_method = prefix + name, space == "Tensor"
-            found = torch
-            for part in public.split("."):
-                found = getattr(found, part, None)
-            in_c = isinstance(found, (types.BuiltinFunctionType, types.MethodDescriptorType))
-            if public in signatures and in_c and not (is_method and NAMESPACES["torch"].get(name) is op):
+            if public in signatures and isinstance(found(torch, public), in_c):
                 lines.append(f"{public}: {' | '.join(signatures[public])}")
             if is_method and f"{public}_" in signatures and hasattr(torch.Tensor, f"{name}_"):
                 lines.append(f"{public}_: {' | '.join(signatures[f'{public}_'])}")
-    lines += [f"{name}: {' | '.join(texts)}" for name, texts in sorted(signatures.items()) if "_foreach_" in name]
+    for public, texts in sorted(signatures.items()):  # those of `parsed` functions
+        if "_foreach_" in public or public in BY_HAND or hasattr(found(torchlite, public), "parsed_as"):
+            lines.append(f"{public}: {' | '.join(texts)}")
     PATH.write_text("\n".join(dict.fromkeys(lines)) + "\n")
     print(f"{len(lines)} lines, {PATH.stat().st_size} bytes")
 

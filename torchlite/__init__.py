@@ -117,7 +117,7 @@ _HOMES = {
         "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min",
         "sym_not", "sym_sqrt", "sym_sum",
     ),
-    "futures": ("Future",),
+    "futures": ("Future",), "nn._functional_activation": ("celu_", "rrelu_"),
     "jit._types": (
         "AnyType", "BoolType", "ComplexType", "DeviceObjType", "DictType", "FloatType", "FutureType", "IntType",
         "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
@@ -242,10 +242,10 @@ def _load_attribute(name: str) -> Any:
 # In-place forms that are functions as well; the others are methods only.
 _IN_PLACE = {
     "_add_relu_", "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_",
-    "arctanh_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "celu_", "clamp_", "clamp_max_", "clamp_min_",
+    "arctanh_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "clamp_", "clamp_max_", "clamp_min_",
     "clip_", "conj_physical_", "cos_", "cosh_", "deg2rad_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fix_",
     "floor_", "frac_", "gcd_", "i0_", "index_put_", "lcm_", "ldexp_", "log_", "log10_", "log1p_", "log2_", "logit_",
-    "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_", "rrelu_", "rsqrt_", "selu_",
+    "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_", "rsqrt_", "selu_",
     "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_", "trunc_", "xlogy_",
 }  # fmt: skip
 # What this module imports for itself.

@@ -48,8 +48,9 @@ def _found(name: str):
 
 
 def _may_differ(name: str, forms: list[Signature], call: parser_calls.Call, wanted: bool) -> bool:
-    """True for the differences of one mechanism: a method is the function of its name, and Python binds arguments
-    before the parser sees them.
+    """True for the differences of a mechanism. Python binds arguments before the parser sees them: it refuses a tensor
+    by keyword whose place a number has, in a deprecated form. Functions on separate sizes take them as their methods
+    do. The Array API has keywords that PyTorch lacks.
     """
     args, kwargs = call
     if wanted:  # a deprecated form: a number in the place of a tensor that follows by keyword
@@ -58,10 +59,10 @@ def _may_differ(name: str, forms: list[Signature], call: parser_calls.Call, want
     op = op or next(
         (space[name.rpartition(".")[2]] for space in NAMESPACES.values() if name.rpartition(".")[2] in space), None
     )
-    return (
-        (name.startswith("Tensor.") and "out" in kwargs)
-        or (not name.startswith("Tensor.") and args[-1:] == ["int"] and forms[-1].arguments[-1].type == "ints")
-        or (op is not None and not op.kwarg_aliases.keys().isdisjoint(kwargs))
+    return op is not None and (
+        any(p.kind == "varargs" for p in op.params)
+        and args[-1:] == ["int"]
+        or not op.kwarg_aliases.keys().isdisjoint(kwargs)
     )
 
 

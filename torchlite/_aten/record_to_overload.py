@@ -84,6 +84,9 @@ def _candidate_overloads(
 
 def _parameter_positions(op: Op, schema: FunctionSchema) -> tuple[list[tuple[Argument, int | None]], list[int]]:
     by_name = {p.name.rstrip("_"): place for place, p in enumerate(op.params)}
+    if schema.arguments and schema.arguments[0].name == "input" and "data" in by_name:  # a form of its own
+        positions = range(len(op.params))
+        return list(zip(schema.arguments, positions, strict=False)), [*positions[len(schema.arguments) :]]
     taken: dict[int, int] = {}
     for position, argument in enumerate(schema.arguments):
         place = by_name.get(argument.name)

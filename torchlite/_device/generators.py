@@ -19,6 +19,7 @@ from .._dispatch.memory_overlap import check_no_internal_overlap
 from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._settings import fork_locks
+from .._types import opaque_dtypes
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
 from .._types.dtypes import uint8
@@ -291,10 +292,19 @@ def engine_for_table(table, generator: Generator | None):
     return generator._engine
 
 
+# PyTorch's names of kernels in errors.
+_KERNEL_NAMES = {
+    "_random_uniform": "check_uniform_bounds", "_random_normal": "normal_kernel_cpu",
+    "_random_integers": "random_kernel_cpu",
+}  # fmt: skip
+
+
 def new_random_tensor(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
     """A new tensor from a random kernel `kernel(size, dtype, *parameters, engine)`."""
     where = get_default_device() if device is None else call._resolve_device(device)
     table = table_of(where)
+    if dtype._np is None:
+        opaque_dtypes.refuse(dtype, _KERNEL_NAMES.get(kernel, kernel))
     engine = engine_for_table(table, generator)
     if GLOBALS["INTERCEPTORS"]:
         return call.create_tensor(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
@@ -318,6 +328,8 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
     """Fill a tensor in place, in the order of its memory, from a random kernel."""
     check_in_place_random(tensor)
     check_no_internal_overlap(tensor)
+    if tensor.dtype._np is None:
+        opaque_dtypes.refuse(tensor.dtype, _KERNEL_NAMES.get(kernel, kernel))
     table = tensor._tl_kernels
     engine = engine_for_table(table, generator)
     draws = getattr(table, kernel)

@@ -167,9 +167,7 @@ class Signature:
     def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
         """The arguments by parameter name, or the error."""
         place_of_ints = self.positional - 1
-        types = [a.type for a in self.arguments[: self.positional]]
-        # A function that is a method too takes its forms: `x.squeeze(0, 1)`.
-        several = types == ["ints"] or types == ["Tensor", "ints"] and self.name in NAMESPACES["Tensor"]
+        several = self.positional == 1 and self.arguments[0].type == "ints"
         if len(args) > self.positional and not several:
             return self._too_many_arguments_error(len(args))
         found: dict[str, Any] = {}
@@ -291,10 +289,21 @@ def _warn_deprecated_form(form: Signature, forms: list[Signature]) -> None:
 # -- calls of records ------------------------------------------------------------------
 
 
-def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple) -> tuple[tuple, dict]:
-    """Convert a call of an op's function to its record's form. `args` and `kwargs` are the record's arguments, ABSENT
-    if not given; `more` are the other arguments, first positional ones, then those by NumPy's `names`.
+def public_name_of(op: Op, function) -> str:
+    """The name of a public function with recorded signatures: the record's main one, or that of the method or of the
+    function of another namespace that a copy of the function is. Empty without one.
     """
+    public = getattr(function, "public", "")
+    if public and public in lines():
+        return public
+    return op.parsed_names[0] if op.parsed_names else ""
+
+
+def to_record_args(op: Op, function, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
+    """Convert a call of an op's function to its record's form. `args` and `kwargs` are the record's arguments, ABSENT
+    if not given; `more` are the other arguments, first positional ones, then those by other names of parameters.
+    """
+    names = tuple(op.argument_names)
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
     others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
@@ -310,9 +319,9 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     keywords = dict(zip([p.name for p in op.params][absent:], args[absent:], strict=False))
     keywords = {name: value for name, value in {**keywords, **kwargs}.items() if value is not ABSENT}
     positional, keywords = _strip_defaults(op, positional, keywords)
-    public = op.parsed_names[0] if op.parsed_names else ""
-    target, positional = _split_self(public, positional)
+    public = public_name_of(op, function)
     keywords |= others
+    target, positional, keywords = _split_self(op, public, positional, keywords)
     first, keywords = parse_args(op, public, positional, keywords)
     return (*target, *first), keywords
 
@@ -341,25 +350,14 @@ def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, d
 
 
 def _match_any_form(op: Op, public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
-    """`match_signature` with the forms of the public name, then of the op's other names. A method is the same function
-    here, with other forms: it takes dimensions as separate arguments, and in a deprecated form the tensor precedes the
-    factor.
-    """
+    """`match_signature` with the forms of the public name, then of the op's other names of that kind."""
     try:
         return match_signature(public, args, kwargs)
     except TypeError:
-        alike = [name for name in op.parsed_names if name.startswith("Tensor.") == public.startswith("Tensor.")]
-        for name in alike:
-            if name != public and (found := _try_match(name, args, kwargs)) is not None:
+        for name in op.parsed_names:
+            alike = name.startswith("Tensor.") == public.startswith("Tensor.")
+            if alike and name != public and (found := _try_match(name, args, kwargs)) is not None:
                 return found
-        swaps = (
-            not public.startswith("Tensor.")
-            and len(args) > 1
-            and _is_number(args[1])
-            and any(form.deprecated for form in signatures(public))
-        )
-        if swaps and (found := _try_match(public, (args[1], args[0], *args[2:]), kwargs)) is not None:
-            return found
         raise
 
 
@@ -379,9 +377,14 @@ def parse_in_place_args(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]
     return args[:1], named
 
 
-def _split_self(public: str, args: tuple) -> tuple[tuple, tuple]:
+def _split_self(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, tuple, dict]:
     """The tensor whose method is called, which no signature of a method has, and the other arguments."""
-    return (args[:1], args[1:]) if public.startswith("Tensor.") else ((), args)
+    if not public.startswith("Tensor."):
+        return (), args, kwargs
+    if args or not op.params:
+        return args[:1], args[1:], kwargs
+    first = op.params[0].name
+    return (kwargs[first],) * (first in kwargs), (), {name: v for name, v in kwargs.items() if name != first}
 
 
 def _strip_defaults(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -398,16 +401,27 @@ def _is_default(value, default) -> bool:
     return value is default or value.__class__ is default.__class__ and value.__class__ is float and value == default
 
 
-def parser_error(op: Op, values) -> TypeError | None:
-    """The parser's error for arguments in the order of an op's parameters; None if it accepts them."""
-    public = op.parsed_names[0] if op.parsed_names else ""
-    if not public or any(p.kind == "varargs" for p in op.params):
+def has_list_among_numbers(op: Op, values) -> bool:
+    """True if one of several separate sizes is a list of sizes."""
+    sizes = next((v for p, v in zip(op.params, values, strict=True) if p.kind == "varargs" and p.name != "tensors"), ())
+    return len(sizes) > 1 and any(isinstance(size, (list, tuple)) for size in sizes)
+
+
+def parser_error(op: Op, values, function=None) -> TypeError | None:
+    """The parser's error for arguments in the order of an op's parameters; None if it accepts them. `function` is the
+    public function that was called.
+    """
+    public = public_name_of(op, function)
+    if not public:
         return None
     pairs = list(zip(op.params, values, strict=True))
-    args, kwargs = _strip_defaults(
-        op, tuple(v for p, v in pairs if not p.kwonly), {p.name: v for p, v in pairs if p.kwonly}
-    )
-    _, args = _split_self(public, args)
+    args: tuple = tuple(v for p, v in pairs if not p.kwonly)
+    args, kwargs = _strip_defaults(op, args, {p.name: v for p, v in pairs if p.kwonly})
+    if op.params[-1].kind == "varargs" and has_list_among_numbers(op, values):
+        args = (*args[:-1], *args[-1])
+    elif any(p.kind == "varargs" for p in op.params):
+        return None
+    _, args, kwargs = _split_self(op, public, args, kwargs)
     try:
         match_signature(public, args, kwargs)
     except TypeError as error:

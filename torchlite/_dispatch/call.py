@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._settings.backend_flags import FLAGS
+from .._types import opaque_dtypes
 from .._types.devices import device, get_default_device
-from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dtype
+from .._types.dtypes import _EXTRA, FLOAT, OPAQUE, bool_, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import type_promotion
 from .autograd_graph import (
@@ -27,7 +28,7 @@ from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS
-from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
+from .error_translation import coerce_values, decoded_operands, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
     call_interceptor,
@@ -40,7 +41,7 @@ from .interceptors import (
 from .node_names import show_composite
 from .numpy_errors import run_quietly
 from .op_record import ABSENT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, UNINITIALIZED, VIEW, Op
-from .out_variants import fill_uninitialized, try_out_kernel, write_out
+from .out_variants import check_output_count, fill_uninitialized, try_out_kernel, write_out
 from .shape_and_value_checks import set_requires_grad
 
 new = object.__new__
@@ -77,7 +78,7 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """Run any call that the hot path does not handle. `args` and `kwargs` are the caller's, ABSENT if not given; `more`
     are arguments without a parameter in the record.
     """
-    args, kwargs = normalize_args(op, args, kwargs, more)
+    args, kwargs = normalize_args(op, function, args, kwargs, more)
     if GLOBALS["INTERCEPTORS"] and stack.items:
         if not stack.items[-1].intercepts_functions:  # who do not tell a method from the function
             function = op.function
@@ -87,7 +88,7 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
 
 def without_interceptors(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """The slow path below the interceptors."""
-    return _run_bound(op, function, *normalize_args(op, args, kwargs, more))
+    return _run_bound(op, function, *normalize_args(op, function, args, kwargs, more))
 
 
 def _load_arg_parser():
@@ -104,20 +105,27 @@ def _load_override_calls():
     return override_calls
 
 
-def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
+def normalize_args(op: Op, function, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
     """Convert arguments in another form to the record's parameters."""
     if more and (
         any(value is not None for value in more)
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
+        or function is not op.function
+        and kwargs.get("out") is not None  # which no method takes
     ):
-        return _load_arg_parser().to_record_args(op, args, kwargs, tuple(op.argument_names), more)
+        return _load_arg_parser().to_record_args(op, function, args, kwargs, more)
     return args, kwargs
 
 
 def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
+    if out is not None and op.out_list:
+        check_output_count(op, out)
+    for position in op.bool_positions:
+        if (value := bound[position]).__class__ is not bool and value is not None:
+            check_bool(op, function, bound)
     if find_torch_function_override(bound) is not None:
         args, kwargs = _load_override_calls().override_arguments(op, function, bound, args, kwargs)
         return call_torch_function(function, bound, args, kwargs if out is None else {**(kwargs or {}), "out": out})
@@ -135,6 +143,8 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     except (TypeError, AttributeError, ValueError):
         plain = coerce_values(op, bound)
         if plain is None:
+            if function is not op.function and (refused := _load_arg_parser().parser_error(op, bound, function)):
+                raise refused from None  # the method's words
             raise
         result = execute(op, plain)
     return result if out is None else write_out(op, result, out, bound)
@@ -212,6 +222,13 @@ def execute(op: Op, values: list):
     return wrap_and_record(op, table, values, data)
 
 
+def check_bool(op: Op, function, values: list) -> None:
+    """TypeError if PyTorch's parser refuses the arguments, one of which is another object in the place of a bool."""
+    refused = _load_arg_parser().parser_error(op, values, function)
+    if refused is not None:
+        raise refused
+
+
 def take_numbers(op: Op, values: list) -> list:
     """The values with a number in place of a tensor of one, as PyTorch's parser has it. TypeError for a tensor that
     requires a gradient, which the number would lose.
@@ -232,6 +249,13 @@ def cast_scalars(op: Op, values: list) -> list:
     to = next((v.dtype for v in values if isinstance(v, Tensor)), None)
     if to is None:
         return values
+    if to._np is None and to.name in OPAQUE and op.name not in ("_full_like", "_new_full", "fill_", "_fill"):
+        if op.name not in ("_setitem", "_choose"):
+            raise NotImplementedError(f"\"{op.function_name}\" not implemented for '{to.scalar_name}'")
+        return [
+            opaque_dtypes.full((), v, to) if p.name in op.numbers and isinstance(v, PYTHON_SCALARS) else v
+            for p, v in zip(op.params, values, strict=True)
+        ]
     return [
         type_promotion.cast_scalar(v, to, infinite=op.numbers[p.name])
         if p.name in op.numbers and isinstance(v, PYTHON_SCALARS)
@@ -274,6 +298,8 @@ def call_kernel(op: Op, table, raw, values):
     try:
         return run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
+        if (decoded := decoded_operands(op, positional)) is not None:
+            return run_quietly(kernel, *decoded, **keywords)
         raise translate_error(op, error, values) from error.__cause__
 
 

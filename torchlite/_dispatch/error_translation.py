@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .._types import opaque_dtypes
 from .._types.devices import is_backend_module
-from .._types.dtypes import as_dtype, get_default_dtype
+from .._types.dtypes import OPAQUE, as_dtype, dtype, float8_e8m0fnu, get_default_dtype
 from .._types.layouts import Size
 from .dispatch_state import GLOBALS
 from .numpy_errors import is_busy
@@ -27,18 +28,18 @@ _LIBRARIES = frozenset(("numpy", "cupy", "pyopencl", "array_api_compat", "ml_dty
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
 
-def translate_composite_error(op: Op, error: Exception, values) -> Exception:
+def translate_composite_error(op: Op, error: Exception, values, function=None) -> Exception:
     """The error to raise in place of a composite's. Its parts raise PyTorch's errors already, but PyTorch's parser
     checks before them.
     """
-    if type(error) in (RuntimeError, NotImplementedError):
+    from .arg_parser import has_list_among_numbers, parser_error
+
+    if type(error) in (RuntimeError, NotImplementedError) and not has_list_among_numbers(op, values):
         return error
     if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES:
         return error
-    from .arg_parser import parser_error
-
     return (
-        parser_error(op, values)
+        parser_error(op, values, function)
         or _dimension_error(op, error, values)
         or _list_element_error(op, error, values)
         or error
@@ -72,13 +73,15 @@ def _dimension_error(op: Op, error: Exception, values) -> IndexError | None:
     return None
 
 
-def translate_error(op: Op, error: Exception, values) -> Exception:
+def translate_error(op: Op, error: Exception, values, function=None) -> Exception:
     """The error to raise in place of a kernel's: the parser or the op's shape rule may have a more exact one."""
     from .arg_parser import parser_error
     from .meta_backend import shape_fn_error
 
     refused = (
-        None if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES else parser_error(op, values)
+        None
+        if type(error) is IndexError and str(error) not in _PYTHON_INDEX_MESSAGES
+        else parser_error(op, values, function)
     )
     if refused is not None:
         return refused
@@ -86,6 +89,9 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
     if better is not None:
         return better
     text = str(error)
+    if isinstance(error, (TypeError, ValueError)) and (opaque := _opaque_operand(values)) is not None:
+        kernel = op.kernel_name or op.name + "_cpu"
+        return NotImplementedError(f"\"{kernel}\" not implemented for '{opaque.scalar_name}'")
     if isinstance(error, MemoryError):
         byte_count = getattr(error, "_total_size", None)
         return RuntimeError(
@@ -121,6 +127,28 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
     return error
 
 
+def _opaque_operand(values) -> dtype | None:
+    """The dtype of a tensor among the arguments with which nothing computes, see `OPAQUE`."""
+    found = (v.dtype for v in values if isinstance(v, GLOBALS["Tensor"]))
+    return next((d for d in found if d.name in OPAQUE), None)
+
+
+# Ops that tell values apart, which there are for powers of two (float8_e8m0fnu) though nothing computes with them.
+_PREDICATES = frozenset(("eq", "ne", "equal", "isnan", "isinf", "isfinite", "isneginf", "isposinf"))
+
+
+def decoded_operands(op: Op, raw: list) -> list | None:
+    """The raw arrays of an op that tells values apart, with powers of two as float32; None for other arguments."""
+    if op.name not in _PREDICATES:
+        return None
+    found = [getattr(x, "dtype", None) == float8_e8m0fnu.np for x in raw]
+    return (
+        [opaque_dtypes.decode(x) if is_opaque else x for x, is_opaque in zip(raw, found, strict=True)]
+        if any(found)
+        else None
+    )
+
+
 def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
     """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent; None if no
     argument changes.
@@ -129,6 +157,8 @@ def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
         plain = values
     elif isinstance(error, (TypeError, AttributeError, ValueError)):
         plain = coerce_values(op, values)
+        if op.name in _PREDICATES and _opaque_operand(values) is float8_e8m0fnu:
+            plain = [v.float() if getattr(v, "dtype", None) is float8_e8m0fnu else v for v in values]
     else:
         return None
     if plain is None:

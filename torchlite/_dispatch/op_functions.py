@@ -57,19 +57,20 @@ def method_for(op: Op, name: str):
     """
     if "torch" not in op.where.split() and "torch." not in op.alias:
         return function_for(op)
-    method = _copy_function(op, f"method_{name}", _package_name())
+    method = _copy_function(op, f"Tensor.{name}", f"method_{name}", _package_name())
     method.__qualname__ = f"Tensor.{name}"
     return method
 
 
-def _copy_function(op: Op, kind: str, module: str):
-    """The op's function as another object, which is itself what it passes on to interceptors."""
+def _copy_function(op: Op, public: str, kind: str, module: str):
+    """The op's function as another object, which is itself what it passes on to interceptors and to the parser."""
     function = function_for(op)
     own, name = f"{op.name}__{kind}", f"{op.name}__function"
     code = function.__code__.replace(co_names=tuple(own if n == name else n for n in function.__code__.co_names))
     copy: Any = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
     copy.__kwdefaults__, copy.__module__ = function.__kwdefaults__, module
     copy.__dict__.update(function.__dict__)
+    copy.public = public
     copy.__doc__, copy.__annotations__ = function.__doc__, function.__annotations__
     GLOBALS[own] = copy
     return copy
@@ -232,13 +233,16 @@ def in_place_method(op: Op):
 
     def method(self=ABSENT, *args, **kwargs):
         try:
-            if fast is not None and not kwargs and len(args) == count:
-                done = fast(self, *args)
-                if done is not None:
-                    return done
-            if self is ABSENT:
-                self = _named_target(op, kwargs)
-            return in_place_calls.run_in_place(op, (self, *args), kwargs)
+            try:
+                if fast is not None and not kwargs and len(args) == count:
+                    done = fast(self, *args)
+                    if done is not None:
+                        return done
+                if self is ABSENT:
+                    self = _named_target(op, kwargs)
+                return in_place_calls.run_in_place(op, (self, *args), kwargs)
+            except TypeError as error:
+                raise (_in_place_refusal(op, args, kwargs) or error) from error.__cause__
         except Exception:
             error_translation.filter_traceback()
             raise
@@ -250,6 +254,17 @@ def in_place_method(op: Op):
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
+
+
+def _in_place_refusal(op: Op, args: tuple, kwargs: dict) -> TypeError | None:
+    """The parser's error for the arguments of an in-place method; None if it accepts them."""
+    from .arg_parser import match_signature
+
+    try:
+        match_signature(f"Tensor.{op.function_name}_", args, kwargs)
+    except TypeError as error:
+        return error.with_traceback(None)
+    return None
 
 
 def _named_target(op: Op, kwargs: dict):
@@ -292,6 +307,14 @@ def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
         except TypeError as error:
             return error.with_traceback(None)
     return TypeError(f'{op.name}{suffix}() missing 1 required positional arguments: "{name}"')
+
+
+def _named_by_keyword(op: Op, name: str, value, keywords: dict):
+    """The value of an argument that has one of Python's keywords for a name, `x.random_(**{"from": 1, "to": 5})`."""
+    value = keywords.pop(name.removesuffix("_"), value)
+    if keywords:
+        raise TypeError(f"{op.function_name}() got an unexpected keyword argument '{next(iter(keywords))}'")
+    return value
 
 
 def _wrong_self_error(dunder: str, value) -> TypeError:
@@ -380,6 +403,7 @@ GLOBALS.update(
     is_matmul_operand=_is_matmul_operand,
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
+    named_by_keyword=_named_by_keyword,
     raise_freed_error=raise_freed_error,
     show_composite=show_composite,
     edges_of=edges_of,
@@ -402,5 +426,5 @@ def namespace_function(space: str, name: str):
         from .override_calls import python_calls
 
         if f"{space}.{name}" in python_calls():  # PyTorch has two functions of that name
-            return _copy_function(record, "functional", f"{_package_name()}.{space}")
+            return _copy_function(record, f"{space}.{name}", "functional", f"{_package_name()}.{space}")
     return function_for(record)

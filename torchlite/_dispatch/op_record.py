@@ -306,7 +306,9 @@ class Op(OpFacts):
 
     @cached_property
     def parsed_names(self) -> tuple[str, ...]:
-        """The public names with recorded signatures, the main one first. Empty if PyTorch's function is in Python."""
+        """The public names with recorded signatures: the main one first, methods last. Empty if PyTorch's function is
+        written in Python.
+        """
         spaces = dict.fromkeys([*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())])
         found = []
         for space in spaces:
@@ -314,11 +316,20 @@ class Op(OpFacts):
                 public = name if space == "torch" else f"{space}.{name}"
                 if record is self and public in lines():
                     found.append(public)
-        return tuple(found)
+        return tuple(sorted(found, key=lambda public: public.startswith("Tensor.")))
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
         """The positions of the plain parameters that PyTorch's parser takes as numbers, whole or not, in every form."""
+        return self._positions_of({"Number", "float"})
+
+    @cached_property
+    def bool_positions(self) -> tuple[int, ...]:
+        """The positions of the plain parameters that PyTorch's parser takes as bools in every form."""
+        return self._positions_of({"bool"})
+
+    def _positions_of(self, types: set[str]) -> tuple[int, ...]:
+        """The positions of the plain parameters that have one of the types in every recorded form."""
         forms = [form for public in self.parsed_names for form in names_of_forms(public)]
         kinds: dict[str, set[str]] = {}
         for kind, name in (pair for form in forms for pair in form):
@@ -326,7 +337,7 @@ class Op(OpFacts):
         return tuple(
             position
             for position, p in enumerate(self.params)
-            if p.kind == "plain" and kinds.get(p.name) and kinds[p.name] <= {"Number", "float"}
+            if p.kind == "plain" and kinds.get(p.name) and kinds[p.name] <= types
         )
 
     @cached_property
@@ -380,6 +391,15 @@ class Op(OpFacts):
             and self.name[-1] != "_"
             and not any(p.name == "out" for p in self.params)
         )
+
+    @cached_property
+    def out_list(self) -> str:
+        """The type of `out=` if it is a list of tensors in every recorded form that has it, such as "Tensors[2]"; else
+        empty.
+        """
+        forms = [form for public in self.parsed_names for form in names_of_forms(public)]
+        kinds = {kind for form in forms for kind, name in form if name == "out"}
+        return kinds.pop() if len(kinds) == 1 and next(iter(kinds)).startswith("Tensors") else ""
 
     @property
     def file(self) -> str:

@@ -122,6 +122,15 @@ def try_out_kernel(op: Op, values, out) -> bool:
     return True
 
 
+def check_output_count(op: Op, out) -> None:
+    """TypeError unless `out` is a list or tuple, with as many tensors as the recorded forms name."""
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"{op.function_name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
+    wanted = op.out_list.removeprefix("Tensors").strip("[]")
+    if wanted and len(out) != int(wanted):
+        raise TypeError(f"expected tuple of {wanted} elements but got {len(out)}")
+
+
 def write_out(op: Op, result, out, values=()):
     """out=: results written into given tensors; `values` are the op's arguments."""
     if GLOBALS["SPARSE"] and has_sparse((result, out)):
@@ -141,7 +150,9 @@ def _write_outputs(op: Op, result, out, values):
         if not isinstance(out, (tuple, list)):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         if len(out) != len(result):
-            raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+            if op.outputs:
+                raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
+            raise RuntimeError(f"{op.name}_out() expected an out= argument of size {len(result)}, got size {len(out)}")
         for place, (r, o) in enumerate(zip(result, out, strict=True)):
             _write_output(op, r, o, values, place)
         return op.result_type(out) if op.outputs else tuple(out)

@@ -43,3 +43,10 @@ def names_of_forms(public: str) -> list[list[tuple[str, str]]]:
             heads = [part.partition("=")[0] for part in split_at_commas(form.strip()) if part != "*"]
             forms.append([(kind, name) for kind, _, name in (head.rpartition(" ") for head in heads)])
     return forms
+
+
+def positional_count(public: str) -> int:
+    """The greatest number of positional arguments of a signature, with the tensor of a method."""
+    forms = [split_at_commas(form.removesuffix("|deprecated").strip()) for form in lines()[public].split(" | ")]
+    counts = [form.index("*") if "*" in form else len(form) for form in forms]
+    return max(counts) + public.startswith("Tensor.")

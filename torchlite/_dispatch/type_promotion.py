@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._types.dtypes import COMPLEX, FLOAT, _Default, bool_, dtype, finfo, float32, int64, promote_types
+from .._types.dtypes import COMPLEX, FLOAT, OPAQUE, _Default, bool_, dtype, finfo, float32, int64, promote_types
 
 
 def scalar_dtype(value) -> dtype:
@@ -84,6 +84,8 @@ def cast_scalar(value, to: dtype, word: str = "", infinite: bool = False):
         if value.imag:
             raise _overflow_error(to, word)
         value = value.real
+    if to.name in OPAQUE:
+        return value
     if to.category == FLOAT:
         value = float(value)
         if to.itemsize <= 4 and _exceeds_range(value, float32 if infinite else to):

@@ -22,7 +22,16 @@ from .._dispatch.memory_layout import (
 from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
 from .._dispatch.shapes import contiguous_strides, tril_size
 from .._dispatch.type_promotion import cast_scalar
-from .._types.dtypes import as_argument, bool_, complex32, complex64, get_default_dtype, int64, promote_types
+from .._types.dtypes import (
+    as_argument,
+    bool_,
+    complex32,
+    complex64,
+    float8_e8m0fnu,
+    get_default_dtype,
+    int64,
+    promote_types,
+)
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
@@ -271,7 +280,10 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
 
 def _fill_value(value, dtype, size=()):
     """The fill value, checked for the dtype; a one-element tensor may be infinite."""
-    return cast_scalar(_to_python_number(value), dtype, infinite=math.prod(size) == 1)
+    number = _to_python_number(value)
+    if dtype is float8_e8m0fnu and not math.isnan(number) and not 2.0**-127 <= number <= 2.0**127:
+        raise RuntimeError(f"value cannot be converted to type {dtype.c_name} without overflow")
+    return cast_scalar(number, dtype, infinite=math.prod(size) == 1)
 
 
 @composite(

@@ -30,6 +30,8 @@ def movedim(F, input, source, destination):
     See also:
         `torch.permute`.
     """
+    if isinstance(source, (list, tuple)) != isinstance(destination, (list, tuple)):
+        raise TypeError("movedim(): source and destination are both integers, or both tuples of integers")
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):

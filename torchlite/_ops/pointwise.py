@@ -732,7 +732,9 @@ def where(F, condition, input, other):
         >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
         tensor([1., 0.])
     """
-    if input is None and other is None:
+    if input is None or other is None:
+        if input is not other:
+            raise TypeError("where() takes both `input` and `other`, or none of them")
         return F.nonzero(condition, as_tuple=True)
     if F.dtype_of(condition).category:
         check_condition(condition, input, other)

@@ -322,7 +322,7 @@ def _declare_average(n):
         f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
         doc=_document_pool(_AVG_DOC, n, divisor="" if n == 1 else _DIVISOR),
-        out=Out(supported=True),
+        out=Out(supported=n > 1),
     )(avg_pool)
 
 
@@ -349,7 +349,7 @@ def _declare_adaptive(n):
     )(adaptive_avg)
     composite(
         f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)",
-        where=where,
+        where="nn.functional",
         doc=_document_pool(_ADAPTIVE_MAX_DOC, n, kind="maximum", name="max", layer="Max"),
     )(adaptive_max)
     composite(
@@ -357,6 +357,27 @@ def _declare_adaptive(n):
         where="nn.functional",
         doc=_document_pool(_ADAPTIVE_INDICES_DOC, n, kind="maximum and its index"),
     )(with_indices)
+
+
+@composite("_adaptive_max_pool1d_of_torch(Tensor input, output_size)", where="", alias="torch.adaptive_max_pool1d")
+def adaptive_max_pool1d_of_torch(F, input, output_size):
+    """Computes the maxima over windows that divide the input into `output_size` parts, and their indices.
+
+    Args:
+        input: The input, of shape ``(N, C, L)`` or ``(C, L)``.
+        output_size: The number of windows.
+
+    Returns:
+        ``(values, indices)``.
+
+    Example:
+        >>> torch.adaptive_max_pool1d(torch.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        (tensor([[3., 2.]]), tensor([[1, 2]]))
+
+    See also:
+        `torch.nn.functional.adaptive_max_pool1d`.
+    """
+    return F.adaptive_max_pool1d(input, output_size, True)
 
 
 for _n in (1, 2, 3):

@@ -562,6 +562,8 @@ def randint_like(F, input, low, high, dtype, device, requires_grad, memory_forma
         `torch.randint`.
     """
     low, high = (0, low) if high is None else (low, high)
+    if isinstance(low, call.Tensor) and low.ndim:
+        raise TypeError("randint_like(): the bounds are numbers, or tensors of one")
     return _draw_like(
         F,
         input,

@@ -476,14 +476,15 @@ def _run_call_form(F, mode, args, pair):
 
 
 @composite(
-    "lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
-    where="torch",
+    "lstm(Tensor data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)", where="torch"
 )
-def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _lstm(F, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     """Computes a long short-term memory network of several layers over sequences.
 
     Args:
-        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        data: The elements of a packed sequence. With ``(input, hx, params, ..., batch_first)``, the second form of the
+            arguments, the sequences of shape ``(T, N, I)``.
+        batch_sizes: The number of sequences at each time.
         hx: The initial states ``(h0, c0)``, each of shape ``(num_layers * directions, N, H)``.
         params: The weights and biases of each layer and direction.
         has_biases: Whether `params` has biases.
@@ -491,7 +492,7 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
+            The second form ends with `batch_first`: whether the shape of the input is ``(N, T, I)``.
 
     Returns:
         ``(output, h, c)``.
@@ -499,7 +500,7 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
     Example:
         >>> params = (torch.ones(4 * 3, 2), torch.ones(4 * 3, 3))
         >>> state = torch.zeros(1, 1, 3), torch.zeros(1, 1, 3)
-        >>> out, h, c = torch.lstm(torch.zeros(4, 1, 2), state, params, False, 1, 0.0, False, False)
+        >>> out, h, c = torch.lstm(torch.zeros(4, 1, 2), state, params, False, 1, 0.0, False, False, False)
         >>> out.shape
         torch.Size([4, 1, 3])
 
@@ -507,19 +508,20 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
         `torch.nn.LSTM`.
     """
     return _run_call_form(
-        F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True
+        F, "lstm", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional), True
     )
 
 
 @composite(
-    "gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
-    where="torch",
+    "gru(Tensor data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)", where="torch"
 )
-def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _gru(F, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     """Computes a network of gated recurrent units of several layers over sequences.
 
     Args:
-        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        data: The elements of a packed sequence. With ``(input, hx, params, ..., batch_first)``, the second form of the
+            arguments, the sequences of shape ``(T, N, I)``.
+        batch_sizes: The number of sequences at each time.
         hx: The initial state, of shape ``(num_layers * directions, N, H)``.
         params: The weights and biases of each layer and direction.
         has_biases: Whether `params` has biases.
@@ -527,14 +529,14 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
+            The second form ends with `batch_first`: whether the shape of the input is ``(N, T, I)``.
 
     Returns:
         ``(output, h)``.
 
     Example:
         >>> params = (torch.ones(3 * 3, 2), torch.ones(3 * 3, 3))
-        >>> out, h = torch.gru(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> out, h = torch.gru(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False, False)
         >>> out.shape
         torch.Size([4, 1, 3])
 
@@ -542,19 +544,21 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
         `torch.nn.GRU`.
     """
     return _run_call_form(
-        F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+        F, "gru", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional), False
     )
 
 
 @composite(
-    "rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
+    "rnn_tanh(Tensor data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)",
     where="torch",
 )
-def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _rnn_tanh(F, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     """Computes an Elman network with tanh of several layers over sequences.
 
     Args:
-        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        data: The elements of a packed sequence. With ``(input, hx, params, ..., batch_first)``, the second form of the
+            arguments, the sequences of shape ``(T, N, I)``.
+        batch_sizes: The number of sequences at each time.
         hx: The initial state, of shape ``(num_layers * directions, N, H)``.
         params: The weights and biases of each layer and direction.
         has_biases: Whether `params` has biases.
@@ -562,14 +566,15 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
+            The second form ends with `batch_first`: whether the shape of the input is ``(N, T, I)``.
 
     Returns:
         ``(output, h)``.
 
     Example:
         >>> params = (torch.ones(3, 2), torch.ones(3, 3))
-        >>> out, h = torch.rnn_tanh(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> options = False, 1, 0.0, False, False, False
+        >>> out, h = torch.rnn_tanh(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, *options)
         >>> out.shape
         torch.Size([4, 1, 3])
 
@@ -577,19 +582,21 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         `torch.nn.RNN`.
     """
     return _run_call_form(
-        F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+        F, "tanh", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional), False
     )
 
 
 @composite(
-    "rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
+    "rnn_relu(Tensor data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)",
     where="torch",
 )
-def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _rnn_relu(F, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     """Computes an Elman network with relu of several layers over sequences.
 
     Args:
-        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        data: The elements of a packed sequence. With ``(input, hx, params, ..., batch_first)``, the second form of the
+            arguments, the sequences of shape ``(T, N, I)``.
+        batch_sizes: The number of sequences at each time.
         hx: The initial state, of shape ``(num_layers * directions, N, H)``.
         params: The weights and biases of each layer and direction.
         has_biases: Whether `params` has biases.
@@ -597,14 +604,15 @@ def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
+            The second form ends with `batch_first`: whether the shape of the input is ``(N, T, I)``.
 
     Returns:
         ``(output, h)``.
 
     Example:
         >>> params = (torch.ones(3, 2), torch.ones(3, 3))
-        >>> out, h = torch.rnn_relu(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> options = False, 1, 0.0, False, False, False
+        >>> out, h = torch.rnn_relu(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, *options)
         >>> out.shape
         torch.Size([4, 1, 3])
 
@@ -612,5 +620,5 @@ def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         `torch.nn.RNN`.
     """
     return _run_call_form(
-        F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
+        F, "relu", (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional), False
     )

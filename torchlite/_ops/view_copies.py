@@ -17,9 +17,11 @@ def _make_copy_variant(name, schema, arguments, example):
     kept = name in ("view_as_real", "view_as_complex", "select")  # these lie as the view
 
     def call_and_clone(F, input, *args):
+        if sizes and isinstance(args[0], int):
+            raise TypeError(f"{view}_copy() takes a tuple of integers")
         return getattr(F, name)(input, *args).clone()
 
-    view = name.lstrip("_")
+    view, sizes = name.lstrip("_"), schema in (", size", ", dims")
     text = f"Returns a copy of the view that `{view}` returns.\n\n"
     text += "Args:\n" + "".join(f"    {line}\n" for line in arguments) + "\n" if arguments else ""
     call_and_clone.__doc__ = text + "Example:\n" + "".join(f"    {line}\n" for line in example.splitlines())

@@ -177,7 +177,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     FLAGS.matmul_precision = precision
 
 
-def set_flush_denormal(mode: bool) -> bool:
+def set_flush_denormal(mode: bool, /) -> bool:
     """Returns False: NumPy has no switch that flushes denormal numbers to zero, so they stay.
 
     Args:

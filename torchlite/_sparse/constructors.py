@@ -193,6 +193,8 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     tensor([[0., 5.],
             [6., 0.]])
     """
+    if isinstance(size, int):
+        raise TypeError("sparse_compressed_tensor(): argument 'size' (position 4) must be tuple of ints, not int")
     if layout not in COMPRESSED:
         got = "none" if layout is None else LAYOUT_NAMES[layout]
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")

@@ -9,6 +9,7 @@ import torchlite as torch
 
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import recording
+from .._dispatch.parsed_functions import parsed
 from ..autograd.function import Function
 from .constructors import sparse_coo_tensor
 from .differentiable_values import values_of, with_node_name, with_values
@@ -432,13 +433,23 @@ def _require_coo(name: str, tensor) -> None:
         raise no_kernel_error(name, tensor)
 
 
+def _written(result, out):
+    """The result, in the sparse tensor `out=` if there is one."""
+    if out is None:
+        return result
+    _require_coo("copy_", out)
+    return CALLBACKS.sparse("write_out")(result, out)
+
+
+@parsed("smm")
 def smm(input, mat2):
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
     empty = sparse_coo_tensor((input.shape[0], mat2.shape[1]), dtype=input.dtype, device=input.device)
     return sspaddmm(empty, input, mat2, beta=0)
 
 
-def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+@parsed("sspaddmm")
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
     _require_coo("sspaddmm", mat1)
     _check_matmul_shapes("sspaddmm", mat1, mat2)
@@ -450,10 +461,11 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     held = input._tl_array
     index = torch.cat([held.parts[0], index], 1)
     values = torch.cat([held.values * beta, product.reshape(-1)])
-    return wrap_sparse(SparseData(torch.sparse_coo, input.shape, (index,), values, False))
+    return _written(wrap_sparse(SparseData(torch.sparse_coo, input.shape, (index,), values, False)), out)
 
 
-def hspmm(mat1, mat2):
+@parsed("hspmm")
+def hspmm(mat1, mat2, *, out=None):
     """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
     _require_coo("hspmm", mat1)
     _check_matmul_shapes("hspmm", mat1, mat2)
@@ -461,4 +473,4 @@ def hspmm(mat1, mat2):
     rows = torch.unique(flat._tl_array.parts[0][0])
     values = _multiply_sparse_dense(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows)
     shape = (mat1.shape[0], mat2.shape[1])
-    return wrap_sparse(SparseData(torch.sparse_coo, shape, (rows.unsqueeze(0),), values, True))
+    return _written(wrap_sparse(SparseData(torch.sparse_coo, shape, (rows.unsqueeze(0),), values, True)), out)

@@ -4,6 +4,7 @@ import functools
 
 import torchlite as torch
 
+from .._dispatch.parsed_functions import parsed
 from .._types.package_name import package_name
 from .constructors import (
     coo_to_csr_indices,
@@ -39,14 +40,17 @@ def _validate_sparse_compressed_tensor_args(first, second, values, size, layout,
 
 _convert_indices_from_coo_to_csr = coo_to_csr_indices
 _convert_indices_from_csr_to_coo = csr_to_coo_indices
-spmm = dsmm = hsmm = torch.mm
+spmm = dsmm = torch.mm
+hsmm = hspmm
 
 
-def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
+@parsed("sspaddmm")
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """`beta * input + alpha * mat1 @ mat2`, sparse."""
-    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
+@parsed("resize_as_sparse_")
 def resize_as_sparse_(input, the_template):
     """Resize a COO tensor to the size and the sparse and dense dimensions of another."""
     return input.resize_as_sparse_(the_template)

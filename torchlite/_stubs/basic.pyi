@@ -33,7 +33,9 @@ class dtype:
     def np(self) -> np.dtype[Any]:
         """The NumPy dtype of the same values.
 
-        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes.
+        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes. Those of `torch.float8_e8m0fnu`,
+        `torch.float4_e2m1fn_x2` and integers of fewer than eight bits are structures of one byte, with which NumPy
+        does not compute.
 
         Raises:
             TypeError: There are no tensors of this dtype, such as `torch.qint8`.

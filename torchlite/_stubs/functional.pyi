@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .aliases import Ints, Number
-from .basic import Generator
 from .tensor import Tensor
 
 def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None) -> Tensor:
@@ -531,29 +530,11 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([0.0000, 0.7616])
     """
 
-def celu_(input: Tensor, alpha: Number = 1.0) -> Tensor:
-    """In-place version of `celu`: writes the result into the tensor and returns it."""
-
-def elu_(input: Tensor, alpha: Number = 1.0) -> Tensor:
-    """In-place version of `elu`: writes the result into the tensor and returns it."""
-
 def hardtanh_(input: Tensor, min_val: Number = -1.0, max_val: Number = 1.0) -> Tensor:
     """In-place version of `hardtanh`: writes the result into the tensor and returns it."""
 
-def leaky_relu_(input: Tensor, negative_slope: _b.float = 0.01) -> Tensor:
-    """In-place version of `leaky_relu`: writes the result into the tensor and returns it."""
-
 def relu_(input: Tensor) -> Tensor:
     """In-place version of `relu`: writes the result into the tensor and returns it."""
-
-def rrelu_(
-    input: Tensor,
-    lower: _b.float = 0.125,
-    upper: Number = 0.3333333333333333,
-    training: _b.bool = False,
-    generator: Generator | None = None,
-) -> Tensor:
-    """In-place version of `rrelu`: writes the result into the tensor and returns it."""
 
 def selu_(input: Tensor) -> Tensor:
     """In-place version of `selu`: writes the result into the tensor and returns it."""

@@ -102,8 +102,6 @@ def avg_pool1d(
     padding: Ints = 0,
     ceil_mode: _b.bool = False,
     count_include_pad: _b.bool = True,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the average of each window of 1 spatial dimension(s)."""
 

@@ -732,7 +732,7 @@ def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the product of two matrices."""
 
 def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Computes the product of two matrices."""
+    """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`, sparse."""

@@ -67,18 +67,9 @@ def _transform_bias_rescale_qkv(qkv: Tensor, qkv_bias: Tensor, num_heads: _b.int
 def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize) -> Tensor:
     """Computes the average of windows that divide 1 spatial dimension(s) into a given number."""
 
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
-    """Computes the maximum of windows that divide 1 spatial dimension(s) into a given number."""
+def adaptive_max_pool1d(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
+    """Computes the maxima over windows that divide the input into `output_size` parts, and their indices."""
 
-@overload
-def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
-) -> tuple[Tensor, Tensor]: ...
-@overload
-def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, return_indices: _b.bool
-) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid_generator(theta: Tensor, size: Ints, align_corners: _b.bool) -> Tensor:
     """Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`."""
 
@@ -95,8 +86,6 @@ def avg_pool1d(
     padding: Ints = 0,
     ceil_mode: _b.bool = False,
     count_include_pad: _b.bool = True,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the average of each window of 1 spatial dimension(s)."""
 
@@ -295,7 +284,8 @@ def group_norm(
     """Normalizes each group of channels of each sample (Wu and He, 2018)."""
 
 def gru(
-    input: Tensor,
+    data: Tensor,
+    batch_sizes: Any,
     hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
     has_biases: _b.bool,
@@ -303,7 +293,6 @@ def gru(
     dropout: Any,
     train: _b.bool,
     bidirectional: _b.bool,
-    batch_first: _b.bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes a network of gated recurrent units of several layers over sequences."""
 
@@ -338,7 +327,8 @@ def layer_norm(
     r"""Normalizes the last dimensions (Ba et al., 2016)."""
 
 def lstm(
-    input: Tensor,
+    data: Tensor,
+    batch_sizes: Any,
     hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
     has_biases: _b.bool,
@@ -346,7 +336,6 @@ def lstm(
     dropout: Any,
     train: _b.bool,
     bidirectional: _b.bool,
-    batch_first: _b.bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Computes a long short-term memory network of several layers over sequences."""
 
@@ -553,7 +542,8 @@ def rms_norm(
     r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019)."""
 
 def rnn_relu(
-    input: Tensor,
+    data: Tensor,
+    batch_sizes: Any,
     hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
     has_biases: _b.bool,
@@ -561,7 +551,6 @@ def rnn_relu(
     dropout: Any,
     train: _b.bool,
     bidirectional: _b.bool,
-    batch_first: _b.bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes an Elman network with relu of several layers over sequences."""
 
@@ -571,7 +560,8 @@ def rnn_relu_cell(
     """Computes one step of an Elman network: ``relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)``."""
 
 def rnn_tanh(
-    input: Tensor,
+    data: Tensor,
+    batch_sizes: Any,
     hx: Tensor | Sequence[Tensor],
     params: Sequence[Tensor],
     has_biases: _b.bool,
@@ -579,7 +569,6 @@ def rnn_tanh(
     dropout: Any,
     train: _b.bool,
     bidirectional: _b.bool,
-    batch_first: _b.bool | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes an Elman network with tanh of several layers over sequences."""
 

@@ -8,7 +8,9 @@ from .._dispatch import call
 from .._dispatch.autograd_graph import autograd_meta_of, grad_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, recording
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.memory_layout import channels_last_strides, suggests_channels_last
+from .._dispatch.parsed_functions import parsed
 from .._dispatch.shapes import contiguous_strides
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
@@ -129,9 +131,17 @@ class ConversionMethods(PythonProtocols):
         """
         if TRACES and (found := trace_method("to", self, *args, **kwargs)) is not NotImplemented:
             return found
-        if len(args) == 1 and not kwargs and (args[0].__class__ is str or args[0].__class__ is device):
-            return CALLBACKS.move(self, device(args[0]))
-        d, where, copy, order = _parse_to(*args, **kwargs)
+        if len(args) == 1 and not kwargs:
+            given = args[0]
+            if given.__class__ is dtype_type:
+                return self if given is self.dtype else CALLBACKS.F.to(self, given)
+            if given.__class__ is str or given.__class__ is device:
+                return CALLBACKS.move(self, device(given))
+        try:
+            d, where, copy, order = _parse_to(*args, **kwargs)
+        except Exception:
+            filter_traceback()
+            raise
         out = self
         if where is not None:
             out = CALLBACKS.move(out, where)
@@ -203,7 +213,7 @@ class ConversionMethods(PythonProtocols):
         where, d = found
         return self.to(d) if where == self.device.type else self.to(where, d)
 
-    def new(self, *args, size=None, device=None, other=None):
+    def new(self, *args, size=None, device=None, other=None, x2=None):
         """A tensor of this one's dtype and device by the legacy constructor: of a size (not initialised), with the
         elements of a sequence, or on the memory of a tensor or a storage.
 
@@ -212,6 +222,7 @@ class ConversionMethods(PythonProtocols):
         """
         from .creation import legacy_tensor
 
+        other = x2 if other is None else other
         if other is not None:
             args = (*args, other)
         of_tensor = len(args) == 1 and isinstance(args[0], call.Tensor)
@@ -224,13 +235,14 @@ class ConversionMethods(PythonProtocols):
         result = legacy_tensor(args, self.dtype, where, size, self.device.type)
         return result if result.device == self.device else result.to(self.device)
 
+    @parsed("Tensor.type_as")
     def type_as(self, other):
         """Returns the tensor with the dtype and on the device of another.
 
         Args:
             other: The other tensor.
         """
-        return self.to(other)
+        return self.to(tensor=other)
 
     def share_memory_(self):
         """Move the memory to where other processes see it; returns the tensor."""
@@ -349,29 +361,52 @@ class ConversionMethods(PythonProtocols):
         return self
 
 
-def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, tensor=None):
-    where = device
-    if tensor is not None and (dtype is not None or device is not None):
-        raise TypeError("to() received an invalid combination of arguments - got a tensor with a dtype or device")
-    rest = [a for a in args if not isinstance(a, bool)]
-    flags = [a for a in args if isinstance(a, bool)]
+def _parse_to(*args, **kwargs):
+    """The dtype, the device, the flag `copy` and the order of a call of `to`: None for what it does not give."""
+    dtype, where = kwargs.get("dtype"), kwargs.get("device")
+    other, copy, order = kwargs.get("tensor"), kwargs.get("copy", False), kwargs.get("memory_format")
+    flags = args[1:]
+    head = as_dtype(args[0]) if args else None
+    if isinstance(head, dtype_type) and dtype is None:
+        dtype = head
+    elif isinstance(head, call.Tensor) and other is None:
+        other = head
+    elif head.__class__ is bool:
+        flags = args
+    elif head is not None:
+        _check_to(where is None and isinstance(head, (str, int, device)), args, kwargs)
+        where = head
+    if args and where is head and flags and flags[0].__class__ is not bool:
+        _check_to(dtype is None, args, kwargs)
+        dtype, flags = flags[0], flags[1:]
     if len(flags) > 1:
         copy = flags[1]
-    for item in [*rest, tensor]:
-        if item is None:
-            continue
-        item = as_dtype(item)
-        if isinstance(item, dtype_type):
-            dtype = item
-        elif isinstance(item, call.Tensor):
-            dtype, where = item.dtype, item.device
-        elif isinstance(item, (str, int)) or item.__class__.__name__ == "device":
-            where = item
-        elif isinstance(item, memory_format_type):
-            memory_format = item
-        else:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({type(item).__name__})")
-    return as_dtype(dtype), None if where is None else call._resolve_device(where), copy, memory_format
+    dtype = as_dtype(dtype)
+    _check_to(
+        len(flags) < 3
+        and all(flag.__class__ is bool for flag in flags)
+        and (dtype is None or isinstance(dtype, dtype_type))
+        and (order is None or isinstance(order, memory_format_type))
+        and kwargs.keys() <= _TO_KEYWORDS
+        and (other is None or isinstance(other, call.Tensor) and dtype is None and where is None),
+        args,
+        kwargs,
+    )
+    if other is not None:
+        dtype, where = other.dtype, other.device
+    return dtype, None if where is None else call._resolve_device(where), copy, order
+
+
+_TO_KEYWORDS = {"dtype", "device", "tensor", "non_blocking", "copy", "memory_format"}
+
+
+def _check_to(valid: bool, args, kwargs) -> None:
+    """TypeError with the parser's message for a wrong call of `to`."""
+    if not valid:
+        from .._dispatch.arg_parser import match_signature
+
+        match_signature("Tensor.to", args, kwargs)
+        raise TypeError("to() received an invalid combination of arguments")
 
 
 class _Casts:

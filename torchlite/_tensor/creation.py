@@ -15,7 +15,7 @@ from .._dispatch.interceptors import call_function_mode, torch_function_disabled
 from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
-from .._types import dtypes
+from .._types import dtypes, opaque_dtypes
 from .._types.devices import default_tensor_type_device, get_default_device
 from .._types.devices import device as device_type
 from .._types.dtypes import as_argument, from_np, get_default_dtype
@@ -228,7 +228,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             _check_value_range(array, d)
         table = _default_kernel_table(device)
         if array.dtype != d.np or not array.ndim:
-            array = run_quietly(array.astype, d.np)
+            array = opaque_dtypes.cast(array, d) if d.np.kind == "V" else run_quietly(array.astype, d.np)
         array = np.ascontiguousarray(array) if array.ndim else array
         out = call.wrap_array(table, table.from_numpy(array), d)
         return set_requires_grad(out, requires_grad)
@@ -239,6 +239,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 def _check_value_range(array: np.ndarray, d) -> None:
     """The errors for Python numbers that a dtype does not hold."""
+    if d.name in dtypes.OPAQUE:
+        if d is not dtypes.float8_e8m0fnu:
+            raise RuntimeError("store_scalar: invalid type")
+        return
     kind = array.dtype.kind
     if kind == "c" and d.category in (1, 2):
         raise TypeError(
@@ -346,6 +350,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
+    if d.name in dtypes.OPAQUE:  # ml_dtypes' array of the same bytes
+        array = array.view(d.np)
     out = call.wrap_array(table, table.backend.from_foreign_array(array, write), d)
     meta = autograd_meta_of(out)
     meta.fixed = meta.lent = True

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._dispatch import MODE, call
 from .._dispatch.callbacks import CALLBACKS
+from .._types import opaque_dtypes
 
 
 @dataclasses.dataclass
@@ -171,10 +172,15 @@ def _format_nested(array: np.ndarray, style, indent: int, summarise: bool) -> st
 
 def format_array(array: np.ndarray, indent: int = 0) -> str:
     """The numbers of an array in PyTorch's format; `indent` is the width of the text before it on the first line."""
-    if array.dtype.kind not in "biufc":
+    opaque = array.dtype.names is not None
+    if opaque:
+        array = opaque_dtypes.shown_values(array)
+    elif array.dtype.kind not in "biufc":
         array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
     summarise = array.size > OPTIONS.threshold
     seen = _values_to_show(array, summarise)
+    if opaque:  # its zero counts as zero
+        seen = np.where(seen == opaque_dtypes.SMALLEST, np.float32(0), seen)
     style = _ComplexStyle(seen) if array.dtype.kind == "c" else _NumberStyle(seen)
     return _format_nested(array, style, indent, summarise)
 

@@ -11,11 +11,11 @@ from .._dispatch.autograd_graph import AutogradMeta, lend_memory, root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.tracing import TRACES, trace_method
-from .._types import dtypes
+from .._types import dtypes, opaque_dtypes
 from .autograd_methods import AutogradMethods
 
 _WITHOUT_NUMPY = frozenset(
-    d for d in dtypes.BY_NAME.values() if "float8" in d.name or d.name in ("bfloat16", "complex32")
+    d for d in dtypes.BY_NAME.values() if "float8" in d.name or d.name in ("bfloat16", "complex32", *dtypes.OPAQUE)
 )
 
 
@@ -64,18 +64,22 @@ class PythonProtocols(AutogradMethods):
         data = self._tl_array
         if math.prod(data.shape) != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        value = self._tl_kernels.to_numpy(data).item()
-        return (
-            value
-            if isinstance(value, (float, int, complex))
-            else self.dtype.category >= 3 and complex(value) or float(value)
-        )
+        array = self._tl_kernels.to_numpy(data)
+        value = array.item()
+        if isinstance(value, (float, int, complex)):
+            return value
+        if array.dtype.names:
+            return opaque_dtypes.python_value(array)
+        return self.dtype.category >= 3 and complex(value) or float(value)
 
     def tolist(self):
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
         if TRACES and (found := trace_method("tolist", self)) is not NotImplemented:
             return found
-        return self._tl_kernels.to_numpy(self._tl_array).tolist()
+        array = self._tl_kernels.to_numpy(self._tl_array)
+        if self.dtype._np is None and array.dtype.names:
+            return opaque_dtypes.python_values(array)
+        return array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """Returns a NumPy array on the same memory.

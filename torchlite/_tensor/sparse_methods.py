@@ -5,6 +5,7 @@ use.
 from __future__ import annotations
 
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.parsed_functions import parsed
 from .conversions import ConversionMethods
 
 
@@ -179,6 +180,7 @@ class SparseMethods(ConversionMethods):
         sizes = the_template.shape, the_template.sparse_dim(), the_template.dense_dim()
         return CALLBACKS.sparse("resize_")(self, *sizes)
 
+    @parsed("Tensor.smm")
     def smm(self, mat2):
         """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
 
@@ -187,6 +189,7 @@ class SparseMethods(ConversionMethods):
         """
         return CALLBACKS.sparse("smm")(self, mat2)
 
+    @parsed("Tensor.sspaddmm")
     def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
         """Computes ``beta * self + alpha * mat1 @ mat2``; all are sparse but `mat2`.
 

@@ -8,6 +8,7 @@ from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
 from .._dispatch.dispatch_state import OVERRIDES
 from .._dispatch.interceptors import call_override, call_torch_function, find_torch_function_override
+from .._dispatch.parsed_functions import parsed
 from .._dispatch.type_promotion import result_dtype
 from .._types.dtypes import dtype
 from .._types.layouts import Size
@@ -42,6 +43,7 @@ def is_complex(input: Tensor) -> bool:
     return input.is_complex()
 
 
+@parsed("is_signed")
 def is_signed(input: Tensor) -> bool:
     """True if the tensor's dtype can represent negative values."""
     if OVERRIDES and (found := call_override(is_signed, (input,))) is not NotImplemented:
@@ -49,6 +51,7 @@ def is_signed(input: Tensor) -> bool:
     return input.is_signed()
 
 
+@parsed("get_device")
 def get_device(input: Tensor) -> int:
     """The index of the tensor's device; -1 on the CPU."""
     if OVERRIDES and (found := call_override(get_device, (input,))) is not NotImplemented:
@@ -56,6 +59,7 @@ def get_device(input: Tensor) -> int:
     return input.get_device()
 
 
+@parsed("is_conj")
 def is_conj(input: Tensor) -> bool:
     """Always False: conjugates are computed."""
     if OVERRIDES and (found := call_override(is_conj, (input,))) is not NotImplemented:
@@ -63,6 +67,7 @@ def is_conj(input: Tensor) -> bool:
     return input.is_conj()
 
 
+@parsed("is_neg")
 def is_neg(input: Tensor) -> bool:
     """Always False: negatives are computed."""
     if OVERRIDES and (found := call_override(is_neg, (input,))) is not NotImplemented:
@@ -70,6 +75,7 @@ def is_neg(input: Tensor) -> bool:
     return input.is_neg()
 
 
+@parsed("is_inference")
 def is_inference(input: Tensor) -> bool:
     """True if the tensor carries the mark of inference mode (never)."""
     if OVERRIDES and (found := call_override(is_inference, (input,))) is not NotImplemented:
@@ -77,6 +83,7 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
+@parsed("is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
     """True if a one-element tensor is not zero. RuntimeError for other sizes."""
     if OVERRIDES and (found := call_override(is_nonzero, (input,))) is not NotImplemented:
@@ -101,6 +108,7 @@ def _has_compatible_shallow_copy_type(input, from_):
     return input.layout is from_.layout and input.is_nested == from_.is_nested and meta[0] == meta[1]
 
 
+@parsed("is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if two tensors have the same shape."""
     if OVERRIDES and (found := call_override(is_same_size, (input, other))) is not NotImplemented:
@@ -258,6 +266,7 @@ class AcceleratorError(RuntimeError):
     error_code = 0
 
 
+@parsed("is_distributed")
 def is_distributed(input: Tensor) -> bool:
     """True if a tensor is distributed over several machines: always False."""
     return False

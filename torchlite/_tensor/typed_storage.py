@@ -11,6 +11,7 @@ import numpy as np
 
 from .._dispatch import call
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.parsed_functions import parsed
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import strided
@@ -603,6 +604,7 @@ def is_storage(value: Any) -> bool:
     return isinstance(value, (UntypedStorage, TypedStorage))
 
 
+@parsed("from_file")
 def from_file(
     filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ) -> Any:

@@ -68,7 +68,9 @@ class dtype:
     def np(self) -> np.dtype:
         """The NumPy dtype of the same values.
 
-        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes.
+        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes. Those of `torch.float8_e8m0fnu`,
+        `torch.float4_e2m1fn_x2` and integers of fewer than eight bits are structures of one byte, with which NumPy
+        does not compute.
 
         Raises:
             TypeError: There are no tensors of this dtype, such as `torch.qint8`.
@@ -76,6 +78,8 @@ class dtype:
         if self._np is None:
             if self.name in NAME_ONLY:
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
+            if self.name in OPAQUE:
+                return OPAQUE[self.name]
             self._np = _load_ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
             FROM_NUMPY[self._np] = self
         return self._np
@@ -151,20 +155,27 @@ complex32 = dtype("complex32", COMPLEX, 4, True, "ComplexHalf")
 complex64 = dtype("complex64", COMPLEX, 8, True, "ComplexFloat")
 complex128 = dtype("complex128", COMPLEX, 16, True, "ComplexDouble")
 
-BY_NAME = {d.name: d for d in list(globals().values()) if isinstance(d, dtype)}
+float8_e8m0fnu = dtype("float8_e8m0fnu", FLOAT, 1, False, "Float8_e8m0fnu")
+float4_e2m1fn_x2 = dtype("float4_e2m1fn_x2", FLOAT, 1, True, "Float4_e2m1fn_x2")
+_NARROW = tuple(
+    dtype(f"{prefix}int{bits}", INT, 1, not prefix, f"{prefix.upper()}Int{bits}")
+    for prefix in ("u", "")
+    for bits in range(1, 8)
+)
+
+BY_NAME = {d.name: d for d in (*globals().values(), *_NARROW) if isinstance(d, dtype)}
+# NumPy's dtypes of numbers without arithmetic, see `opaque_dtypes.py`. Their `_np` stays None: fast paths that read it
+# take general ones.
+OPAQUE = {d.name: np.dtype([(d.name, "V1")]) for d in (float8_e8m0fnu, float4_e2m1fn_x2, *_NARROW)}
 # Dtypes that programs ask about, and of which there are no tensors.
 NAME_ONLY = {
     d.name: d
     for d in (
-        dtype("float8_e8m0fnu", FLOAT, 1, False, "Float8_e8m0fnu"),
-        dtype("float4_e2m1fn_x2", FLOAT, 1, True, "Float4_e2m1fn_x2"),
         dtype("qint8", INT, 1, True, "QInt8"),
         dtype("quint8", INT, 1, False, "QUInt8"),
         dtype("qint32", INT, 4, True, "QInt32"),
         dtype("quint4x2", INT, 1, False, "QUInt4x2"),
         dtype("quint2x4", INT, 1, False, "QUInt2x4"),
-        *(dtype(f"uint{bits}", INT, 1, False, f"UInt{bits}") for bits in range(1, 8)),
-        *(dtype(f"int{bits}", INT, 1, True, f"Int{bits}") for bits in range(1, 8)),
         *(dtype(f"bits{form}", INT, 1, False, f"Bits{form}") for form in ("8", "1x8", "2x4", "4x2")),
         dtype("bits16", INT, 2, False, "Bits16"),
     )
@@ -174,8 +185,9 @@ ALIASES = {
     "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),
     "complex128": ("cdouble",), "complex32": ("chalf",),
 }  # fmt: skip
+FROM_NUMPY.update({np_dtype: BY_NAME[name] for name, np_dtype in OPAQUE.items()})
 for _d in BY_NAME.values():
-    if _d.name not in _EXTRA:
+    if _d.name not in _EXTRA and _d.name not in OPAQUE:
         _d.np  # noqa: B018  fills FROM_NUMPY
 _COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
@@ -228,13 +240,19 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return first
     first = as_argument(first, "promote_types", "'type1' (position 1)")
     second = as_argument(second, "promote_types", "'type2' (position 2)")
-    if first.category > second.category:
-        first, second = second, first
-    if "float8" in first.name or "float8" in second.name:
+    narrow = [d.name for d in (first, second) if d.name in OPAQUE]
+    family = "Float8 Types" if "float8" in first.name or "float8" in second.name else "uint16, uint32, uint64 types"
+    if (
+        family == "Float8 Types"
+        or narrow
+        and not (narrow[0].startswith("uint") and max(first.category, second.category) > INT)
+    ):
         raise RuntimeError(
-            f"Promotion for Float8 Types is not supported, attempted to promote {first.scalar_name} and "
+            f"Promotion for {family} is not supported, attempted to promote {first.scalar_name} and "
             f"{second.scalar_name}"
         )
+    if first.category > second.category:
+        first, second = second, first
     if second.category == COMPLEX:
         return second if first.category < FLOAT else promote_types(first.to_real(), second.to_real()).to_complex()
     if first.category < second.category:
@@ -319,6 +337,8 @@ def set_default_dtype(d: dtype) -> None:
         torch.float64
         >>> torch.set_default_dtype(torch.float32)
     """
+    if isinstance(d, dtype) and d.is_floating_point and d.itemsize == 1:
+        raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
     if not isinstance(d, dtype) or not d.is_floating_point:
         prefix = "" if isinstance(d, dtype) else "invalid dtype object: "
         raise TypeError(f"{prefix}only floating-point types are supported as the default type")
@@ -376,17 +396,22 @@ class finfo:
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
         real = d.to_real()
-        if real.name in _EXTRA:
+        if real is float4_e2m1fn_x2:
+            raise TypeError(f"{real!r} has no limits: each byte holds two numbers")
+        if real.name in _EXTRA or real.itemsize == 1:
             import ml_dtypes
 
-            info: Any = ml_dtypes.finfo(real.np)
+            info: Any = ml_dtypes.finfo(real.name)
         else:
             info = np.finfo(real.np)
         self.dtype = real.name
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(str(info.resolution))  # as it is written, not as the dtype rounds it
+        # As it is written, not as the dtype rounds it. No decimal digit is exact in eight bits.
+        self.resolution = 1.0 if real.itemsize == 1 else float(str(info.resolution))
+        if real is float8_e8m0fnu:
+            self.eps, self.min = 1.0, self.tiny
 
     def __repr__(self) -> str:
         return (
@@ -419,7 +444,7 @@ class iinfo:
         if type is _NOT_GIVEN:
             raise TypeError('iinfo() missing 1 required positional arguments: "type"')
         type = as_argument(type, "iinfo", "'type' (position 1)")
-        if type.category >= FLOAT:
+        if type.category >= FLOAT or type.name in OPAQUE:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")

@@ -300,7 +300,7 @@ def is_autocast_cache_enabled() -> bool:
     return _state.cache_enabled
 
 
-def set_autocast_cache_enabled(enabled: bool) -> None:
+def set_autocast_cache_enabled(enabled: bool, /) -> None:
     """Set whether the casts of leaves are cached until the outermost region ends."""
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")

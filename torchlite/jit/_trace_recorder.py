@@ -328,6 +328,8 @@ class TraceRecorder(Interceptor):
     def _format_overload_call(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
         """Return the call of an overload with a record's values, None if its schema does not match."""
         left = dict(named)
+        if schema.arguments and schema.arguments[0].name == "input" and "data" in named:  # a form of its own
+            left = dict(zip((a.name for a in schema.arguments), named.values(), strict=False))
         positional: list[tuple[Any, str]] = []
         keywords: list[tuple[Any, str]] = []
         for a in schema.arguments:

@@ -10,6 +10,7 @@ from torchlite._dispatch import REGISTRY, F
 from torchlite._dispatch.dispatch_state import OVERRIDES
 from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
+from torchlite._dispatch.parsed_functions import parsed
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
 
@@ -597,20 +598,27 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     return F.softmax(-input, _choose_implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
-def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+@parsed("nn.functional.elu_")
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """Computes `elu` in place.
 
     Args:
         input: The tensor, which gets the result.
         alpha: The negative of the limit at minus infinity. Default: 1.0.
+        scale: The factor of the result. Default: 1.0.
+        input_scale: The factor of negative elements in the exponent. Default: 1.0.
 
     Example:
         >>> F.elu_(torch.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
     """
-    return elu(input, alpha, inplace=True)
+    if scale == 1 and input_scale == 1:
+        return elu(input, alpha, inplace=True)
+    negative = F.mul(F.expm1(F.mul(input, input_scale)), alpha * scale)
+    return input.copy_(F.where(F.gt(input, 0), F.mul(input, scale), negative))
 
 
+@parsed("celu_")
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """Computes `celu` in place.
 
@@ -625,6 +633,7 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return celu(input, alpha, inplace=True)
 
 
+@parsed("nn.functional.leaky_relu_")
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """Computes `leaky_relu` in place.
 
@@ -639,6 +648,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return leaky_relu(input, negative_slope, inplace=True)
 
 
+@parsed("rrelu_")
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:

@@ -55,7 +55,7 @@ _TORCH_FUNCTIONS = {
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices",
     "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
 }  # fmt: skip
-_IN_PLACE = {"celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"}
+_IN_PLACE = {"hardtanh_", "relu_", "selu_", "threshold_"}
 
 
 if TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 import numpy as xp
 
+from torchlite._types import opaque_dtypes
+from torchlite._types.dtypes import FROM_NUMPY
+
 from .pointwise import is_nonzero_complex32, real
 
 
@@ -12,10 +15,14 @@ def _copy(input, src):
 
 
 def _copy_(input, src):
-    if src.dtype.kind in "cW" and input.dtype.kind not in "cWb":
-        src = real(src)
-    if src.dtype.kind == "W" and input.dtype.kind == "b":
-        src = is_nonzero_complex32(src)
+    kind, target = src.dtype.kind, input.dtype.kind
+    if kind in "cW":
+        if target not in "cWb":
+            src = real(src)
+        elif kind == "W" and target == "b":
+            src = is_nonzero_complex32(src)
+    if (kind == "V" or target == "V") and (src.dtype.names or input.itemsize == 1):
+        src = opaque_dtypes.cast(src, FROM_NUMPY[input.dtype])
     xp.copyto(input, src, casting="unsafe")
 
 
@@ -25,8 +32,11 @@ def _cast_fill_value(input, value):
             f"value cannot be converted to type {input.dtype.name.replace('32', '').replace('float64', 'double')} "
             "without overflow"
         )
-    if isinstance(value, float) and input.dtype.kind in "iu":
+    kind = input.dtype.kind
+    if isinstance(value, float) and kind in "iu":
         return int(value)
+    if kind == "V" and input.dtype.names:
+        return opaque_dtypes.full((), value, FROM_NUMPY[input.dtype])
     return value.astype(input.dtype) if hasattr(value, "astype") else value
 
 

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from torchlite._dispatch.shapes import tril_size
+from torchlite._types import opaque_dtypes
+from torchlite._types.dtypes import FROM_NUMPY
 
 xp: Any = None
 
@@ -15,6 +17,8 @@ def _empty(size, dtype):
 
 
 def _full(size, value, dtype):
+    if dtype.np.names:
+        return opaque_dtypes.full(size, value, dtype)
     return xp.full(size, value, dtype=dtype.np)
 
 
@@ -23,11 +27,11 @@ def _zeros_like(input):
 
 
 def _ones_like(input):
-    return xp.ones(input.shape, dtype=input.dtype)
+    return _full_like(input, 1)
 
 
 def _full_like(input, value):
-    return xp.full(input.shape, value, dtype=input.dtype)
+    return _new_full(input, input.shape, value)
 
 
 def _new_zeros(input, shape):
@@ -35,6 +39,8 @@ def _new_zeros(input, shape):
 
 
 def _new_full(input, shape, value):
+    if input.dtype.names:
+        return opaque_dtypes.full(shape, value, FROM_NUMPY[input.dtype])
     return xp.full(shape, value, dtype=input.dtype)
 
 
@@ -47,6 +53,7 @@ def _compute_arange_length(start, end, step) -> int:
 
 
 def _arange(start, end, step, dtype):
+    opaque_dtypes.refuse(dtype, "arange_cpu")
     if dtype.category < 2:
         return xp.arange(start, end, step, dtype="int64").astype(dtype.np, copy=False)
     # PyTorch multiplies in double precision; NumPy adds up a rounded step.
@@ -60,6 +67,7 @@ def _arange(start, end, step, dtype):
 
 def _linspace(start, end, steps, dtype):
     """Count the first half from the start and the second from the end, in the precision of the dtype."""
+    opaque_dtypes.refuse(dtype, "linspace_cpu")
     if steps == 1:
         return xp.full((1,), start, dtype=dtype.np)
     work = (
@@ -77,6 +85,7 @@ def _linspace(start, end, steps, dtype):
 
 
 def _logspace(start, end, steps, base, dtype):
+    opaque_dtypes.refuse(dtype, "logspace_cpu")
     work = "complex128" if dtype.category == 3 else "float64"
     if steps == 1:
         return xp.full((1,), base**start, dtype=work).astype(dtype.np)
@@ -91,16 +100,20 @@ def _logspace(start, end, steps, base, dtype):
 
 
 def _identity_matrix(n, m, dtype):
+    if dtype.np.names:
+        return opaque_dtypes.cast(xp.eye(n, m), dtype)
     return xp.eye(n, m, dtype=dtype.np)
 
 
 def _tril_indices(rows, columns, offset, dtype):
+    opaque_dtypes.refuse(dtype, "tril_indices")
     out = xp.empty((2, tril_size(rows, columns, offset)), dtype=dtype.np)
     row = xp.arange(min(max(-offset, 0), rows), rows if columns else 0)
     return _fill_index_pairs(out, row, 0 * row, xp.minimum(row + offset + 1, columns))
 
 
 def _triu_indices(rows, columns, offset, dtype):
+    opaque_dtypes.refuse(dtype, "triu_indices")
     out = xp.empty((2, rows * columns - tril_size(rows, columns, offset - 1)), dtype=dtype.np)
     row = xp.arange(min(max(columns - offset, 0), rows) if columns else 0)
     first = xp.maximum(row + offset, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite._types import opaque_dtypes
 from torchlite._types.dtypes import FROM_NUMPY
 
 from .shape import copy_preserving_strides
@@ -232,9 +233,13 @@ def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
-    if input.dtype.kind in "cW" and target.kind not in "cWb":
-        input = real(input)
-    if input.dtype.kind == "W" and target.kind == "b":
-        return is_nonzero_complex32(input)
+    kind = input.dtype.kind
+    if kind in "cW":
+        if target.kind not in "cWb":
+            input = real(input)
+        elif kind == "W" and target.kind == "b":
+            return is_nonzero_complex32(input)
+    if (kind == "V" or target.kind == "V") and (input.dtype.names or target.itemsize == 1):
+        return opaque_dtypes.cast(input, dtype)
     special = 0 in input.strides or 1 in input.shape
     return copy_preserving_strides(input, target) if special else input.astype(target)

@@ -65,7 +65,7 @@ def index_select(input, dim, index):
         or not all_in_range(index, input.shape[dim])
     ):
         return _shared_index_select(input, dim, index)
-    dim %= input.ndim
+    dim = dim % input.ndim
     index = index.reshape(-1)
     before, after = math.prod(input.shape[:dim]), math.prod(input.shape[dim + 1 :])
     out = np.empty((*input.shape[:dim], index.size, *input.shape[dim + 1 :]), input.dtype)

@@ -109,7 +109,7 @@ def apply_rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK,
             raise_not_implemented(x, kernel)
         return run_in_float32(lambda *wide: apply_rowwise(body, kernel, dim, *wide, most=most, worth=worth), *arrays)
     if dim >= 0:
-        dim -= x.ndim
+        dim = dim - x.ndim
         if dim >= 0:
             wrap_dim(dim + x.ndim, x.ndim)  # refuses it
     if x.size <= SMALL and dim == -1:

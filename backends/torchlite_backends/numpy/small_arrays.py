@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlite._dispatch.memory_layout import mark_strides_applied, strides_of, suggests_channels_last
 from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
+from torchlite._types import opaque_dtypes
 from torchlite_backends.array.matmul import matmul as _shared_matmul
 from torchlite_backends.array.reduce import mean as _shared_mean
 from torchlite_backends.array.shape import cat as _shared_cat
@@ -29,7 +30,12 @@ _SHORT_COLUMN, _SHORT_ROW = 128, 256
 
 
 def _full(size, value, dtype):
-    out = np.empty(size, dtype._np or dtype.np)
+    kind = dtype._np
+    if kind is None:
+        kind = dtype.np
+        if kind.names:
+            return opaque_dtypes.full(size, value, dtype)
+    out = np.empty(size, kind)
     out.fill(value)
     return out
 

@@ -233,7 +233,8 @@ def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
 def _copy_(input, src):
     if (
         input.size < MIN_SIZE_CHEAP
-        or src.dtype.kind in "cW"
+        or src.dtype.kind in "cWV"
+        or input.dtype.kind == "V"
         or not can_share_work()
         or not _can_write_in_parts(input, [src])
     ):

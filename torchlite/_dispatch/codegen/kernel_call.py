@@ -60,7 +60,7 @@ def write_error(source: Source, op: Op, explained: str, values: Listing) -> None
         with source.block("if plain_ is not None:"):
             source.comment("Once more where NumPy's numbers or Python's types stood for plain ones.")
             source.write(Listing("return without_interceptors(", [f"{op.name}__op", f"{op.name}__function", "*plain_"]))
-        error: list[Piece] = [f"{op.name}__op", "error_", values]
+        error: list[Piece] = [f"{op.name}__op", "error_", values, f"{op.name}__function"]
         source.write(Listing(f"raise {explained}(", error, ") from error_.__cause__"))
 
 

@@ -8,11 +8,12 @@ Python's keywords: `from_`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
 from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, NAMESPACES, POINTWISE, Op, Param
-from ..signature_table import names_of_forms
+from ..signature_table import names_of_forms, positional_count
 from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
@@ -42,6 +43,9 @@ def function_text(op: Op, name: str, intercepted: bool = True) -> str:
         for p in op.params:
             if p.kind == "varargs":
                 _write_varargs(source, op, p.name)
+        for given in _keyword_params(op):
+            with source.block("if keywords_:"):
+                source.line(f"{given} = named_by_keyword({op.name}__op, {given!r}, {given}, keywords_)")
         if op.keyword_aliases:
             _write_alias_call(source, op)
         free = (["not INTERCEPTORS"] if intercepted else []) + _presence_conditions(op)
@@ -53,15 +57,18 @@ def function_text(op: Op, name: str, intercepted: bool = True) -> str:
 # -- parameters ---------------------------------------------------------------------
 
 # The dimensions of a method that takes them as separate arguments, `x.squeeze(0, 1)`.
-_SEPARATE_DIMENSIONS = 16
+_SEPARATE_DIMENSIONS = 15
 
 
 def surplus_names(op: Op) -> list[str]:
-    """Parameters for arguments beyond those of the record: deprecated forms, mistakes, and separate dimensions."""
+    """Parameters for arguments beyond those of the record: of longer forms, one by mistake, and separate dimensions."""
     several = op.name in NAMESPACES["Tensor"] and any(
-        [kind for kind, _ in form] == ["Tensor", "ints"] for n in op.parsed_names for form in names_of_forms(n)
+        [kind for kind, _ in form] == ["ints"] for n in op.parsed_names for form in names_of_forms(n)
     )
-    return ["surplus", *(f"surplus{i}" for i in range(2, _SEPARATE_DIMENSIONS if several else 3))]
+    own = sum(not p.kwonly for p in op.params)
+    longest = max((positional_count(public) for public in op.parsed_names), default=0)
+    count = _SEPARATE_DIMENSIONS if several else max(2, longest - own + 1)
+    return ["surplus", *(f"surplus{i}" for i in range(2, count + 1))]
 
 
 def needs_arg_parser(op: Op) -> bool:
@@ -98,7 +105,12 @@ def _def_line_parameters(op: Op) -> list[str]:
     more = ["out"] * op.has_out + [*more_keywords(op), *op.keyword_aliases]
     if more and not only_keywords:
         written.append("*")
-    return written + [f"{name}=None" for name in more]
+    return written + [f"{name}=None" for name in more] + ["**keywords_"] * bool(_keyword_params(op))
+
+
+def _keyword_params(op: Op) -> list[str]:
+    """The parameters that have keywords of Python for names, without the underscore that follows here: `from_`."""
+    return [p.name for p in op.params if iskeyword(p.name.removesuffix("_"))]
 
 
 def _default_text(op: Op, p: Param) -> str:
@@ -264,6 +276,15 @@ def _number_tests(op: Op) -> list[str]:
     ]
 
 
+def _bool_tests(op: Op) -> list[str]:
+    """Tests that the arguments for bools are bools, which the slow path refuses otherwise."""
+    tests = []
+    for p in (op.params[position] for position in op.bool_positions):
+        if p.name not in op.creation_options:  # these are tested to be unset
+            tests.append(f"({p.name} is False or {p.name} is True{f' or {p.name} is None' * (p.default is None)})")
+    return tests
+
+
 def _none_tests(names: Sequence[str]) -> list[str]:
     return [f"{name} is None" for name in names]
 
@@ -297,7 +318,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         tests.append(f"find_torch_function_override({several}) is None")
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
-    tests += _number_tests(op)
+    tests += [*_number_tests(op), *_bool_tests(op)]
     source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
@@ -374,7 +395,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
         tests.append(f"not {op.sparse_grad_param}")
-    tests += _number_tests(op)
+    tests += [*_number_tests(op), *_bool_tests(op)]
     source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)

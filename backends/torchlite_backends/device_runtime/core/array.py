@@ -84,7 +84,9 @@ def kind_of(dtype: np.dtype) -> str:
     """Return the kind of a NumPy dtype. TypeError for one that devices lack."""
     found = _BY_NAME.get(dtype.name)
     if found is None:
-        raise TypeError(f"OpenCL and CUDA devices have no {dtype.name}; use one of {', '.join(_BY_NAME)}")
+        raise TypeError(
+            f"OpenCL and CUDA devices have no {(dtype.names or (dtype.name,))[0]}; use one of {', '.join(_BY_NAME)}"
+        )
     return found
 
 

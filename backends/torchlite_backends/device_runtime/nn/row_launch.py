@@ -70,7 +70,7 @@ def make_row_launch(
 
 def split_rows_along(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     """Return rows, their length and the adjacent ones, for rows along `dim` of a contiguous array."""
-    dim %= len(shape)
+    dim = dim % len(shape)
     return math.prod(shape[:dim]) * math.prod(shape[dim + 1 :]), shape[dim], math.prod(shape[dim + 1 :])
 
 
