@@ -198,7 +198,7 @@ RESULTS = {
         "lstm_cell gru rnn_tanh rnn_relu native_dropout std_mean var_mean max_pool1d_with_indices"
         " max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d_with_indices"
         " adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices"
-        " fractional_max_pool3d_with_indices _adaptive_max_pool1d_of_torch".split(),
+        " fractional_max_pool3d_with_indices adaptive_max_pool1d_pair".split(),
         PAIR,
     ),
     **dict.fromkeys(

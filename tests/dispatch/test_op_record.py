@@ -63,6 +63,7 @@ def test_an_unknown_fact_is_an_error():
 VALUES = {
     "promote": {None, "default", "int_to_float", "always_bool"},
     "scalar_rounding": {"always", "cpu", "never"},
+    "opaque": {"", "number", "array", "values"},
     "out.dtype": {"same", "castable", "unchecked"},
     "out.resize": {"deprecated", "silent", "rounding"},
     "overlap.internal": {"refused", "allowed", "deprecated", "same_view", "unchecked"},

@@ -91,7 +91,8 @@ class Row:
     name; the same callable runs under torchlite when `call` is not given). call: how torchlite is called. free:
     compared by shape and dtype only (sign or phase freedom), or a function that brings results into a comparable form.
     meta: whether shapes are checked on "meta". covers: internal ops that this row exercises (forward or backward). tol:
-    relative tolerance.
+    relative tolerance. form: the names of the parameters that the samples have, if the op has several forms and the
+    record is another one.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Row:
     noncontiguous: bool = True
     tol: float = 1e-7
     covers: tuple = field(default=())
+    form: str = ""
     family: str = ""
 
     def function(self):
@@ -119,6 +121,8 @@ class Row:
     @functools.cached_property
     def parameters(self) -> list[str]:
         """The names of the positional parameters of what is called: the op's, or those of `call` or `oracle`."""
+        if self.form:
+            return self.form.split()
         called = self.call or self.oracle
         if called is None:
             return [p.name for p in REGISTRY[self.name].params if not p.kwonly]

@@ -249,8 +249,8 @@ def cast_scalars(op: Op, values: list) -> list:
     to = next((v.dtype for v in values if isinstance(v, Tensor)), None)
     if to is None:
         return values
-    if to._np is None and to.name in OPAQUE and op.name not in ("_full_like", "_new_full", "fill_", "_fill"):
-        if op.name not in ("_setitem", "_choose"):
+    if to._np is None and to.name in OPAQUE and op.opaque != "number":
+        if op.opaque != "array":
             raise NotImplementedError(f"\"{op.function_name}\" not implemented for '{to.scalar_name}'")
         return [
             opaque_dtypes.full((), v, to) if p.name in op.numbers and isinstance(v, PYTHON_SCALARS) else v

@@ -133,13 +133,9 @@ def _opaque_operand(values) -> dtype | None:
     return next((d for d in found if d.name in OPAQUE), None)
 
 
-# Ops that tell values apart, which there are for powers of two (float8_e8m0fnu) though nothing computes with them.
-_PREDICATES = frozenset(("eq", "ne", "equal", "isnan", "isinf", "isfinite", "isneginf", "isposinf"))
-
-
 def decoded_operands(op: Op, raw: list) -> list | None:
     """The raw arrays of an op that tells values apart, with powers of two as float32; None for other arguments."""
-    if op.name not in _PREDICATES:
+    if op.opaque != "values":
         return None
     found = [getattr(x, "dtype", None) == float8_e8m0fnu.np for x in raw]
     return (
@@ -157,7 +153,7 @@ def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
         plain = values
     elif isinstance(error, (TypeError, AttributeError, ValueError)):
         plain = coerce_values(op, values)
-        if op.name in _PREDICATES and _opaque_operand(values) is float8_e8m0fnu:
+        if op.opaque == "values" and _opaque_operand(values) is float8_e8m0fnu:
             plain = [v.float() if getattr(v, "dtype", None) is float8_e8m0fnu else v for v in values]
     else:
         return None

@@ -205,6 +205,9 @@ class OpFacts:
     # Where a Python number among half-precision operands is rounded to their dtype: "always", "cpu" (only there) or
     # "never".
     scalar_rounding: str = "cpu"
+    # How the op takes dtypes without arithmetic (`OPAQUE`), which others refuse: its kernel takes a Python number among
+    # them as a "number" or as an "array" of the dtype; or it tells "values" apart, those of float8_e8m0fnu as float32.
+    opaque: str = ""
     accepts_scalars: bool = False  # a Python number may be in the place of each tensor
     # Dtypes, or kinds of them, that are refused, of the first argument or of `dtype=`, with PyTorch's kernel's name.
     refuses: Mapping[tuple[str, Any], str | Exception] = {}

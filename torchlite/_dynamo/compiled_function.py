@@ -375,15 +375,15 @@ class CompiledFunction:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
-        compile = functools.partial(
+        make_replay = functools.partial(
             compile_replay, _make_identifier(self.name), captured, variant.sources, len(tensors), table,
             self.mode or "default",
         )  # fmt: skip
         records = variant.modes[0] and any(tensor._tl_node is not None for tensor in outside)
         if records or has_gradients(captured):
-            found.replay = compile()
+            found.replay = make_replay()
         else:
-            found.forms = ReplayForms(compile, found.guard, captured, variant.sources, self.is_of_inference)
+            found.forms = ReplayForms(make_replay, found.guard, captured, variant.sources, self.is_of_inference)
             found.replay = found.forms.specialize(tensors)
         logs.write_log("code", found.replay.forward.text)
         return result

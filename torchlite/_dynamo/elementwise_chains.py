@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .cast_elimination import is_cast_back, is_narrow_cast
 from .fusion_groups import FusionGroup, form_fusion_groups, pointwise_shape
 from .program_ir import Layouts, Program, Slot, Step
 
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
+
 # A call of the interpreter takes 2 microseconds, as four calls of NumPy's or 4096 numbers of one op.
 _LEAST_STEPS, _LEAST_NUMBERS = 4, 1 << 12
 
 
-def bind_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
+def bind_chains(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
     """Replace groups of elementwise steps by one step each."""
 
     makers = {step.out.number: step for step in program.steps if step.out.__class__ is Slot}
@@ -64,7 +67,7 @@ def _operands_of(step: Step) -> tuple:
     return args
 
 
-def _bind(group: FusionGroup, layouts: Layouts, backend: Any) -> Step | None:
+def _bind(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> Step | None:
     if len(group.steps) < _LEAST_STEPS and len(group.steps) * math.prod(group.shape) < _LEAST_NUMBERS:
         return None
     numbers = {n: i for i, n in enumerate(group.given)}

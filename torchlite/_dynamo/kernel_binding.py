@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .program_ir import Layouts, Program, Slot, Step, comparison_key
 
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
 
-def bind_kernels(program: Program, layouts: Layouts, backend: Any) -> Program:
+
+def bind_kernels(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
     """Replace steps by functions of their arrays that are no constants. Equal calls, as those of the steps of a
     recurrent layer, share a function and what it keeps of the constants.
     """
@@ -19,14 +22,14 @@ def bind_kernels(program: Program, layouts: Layouts, backend: Any) -> Program:
     return replace(program, steps=steps, held=held)
 
 
-def _argument(value: Any, held: dict[int, Any], layouts: Layouts, backend: Any) -> Any:
+def _argument(value: Any, held: dict[int, Any], layouts: Layouts, backend: AnyBackend) -> Any:
     """Return a constant, or the shape and dtype of an array that each call gets."""
     if value.__class__ is not Slot:
         return value
     return held[value.number] if value.number in held else backend.varying(*layouts[value.number][:2])
 
 
-def _bind(step: Step, held: dict[int, Any], layouts: Layouts, backend: Any, bound: dict) -> Step:
+def _bind(step: Step, held: dict[int, Any], layouts: Layouts, backend: AnyBackend, bound: dict) -> Step:
     if step.kind != "kernel" or step.kwargs or not any(n in held for n in step.uses()):
         return step
     varying = [v for v in step.args if v.__class__ is Slot and v.number not in held]

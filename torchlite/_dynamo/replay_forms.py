@@ -25,14 +25,15 @@ class ReplayForms:
     """The replays of a captured call. One has the tensors of the function's state as constants, for as long as nobody
     writes them. The other one gets them in each call.
 
-    compile: returns a replay, given `constants` and `trial` (see `compile_replay`). guard: the test of all tensors.
+    make_replay: returns a replay, given `constants` and `trial` (see `compile_replay`). guard: the test of all tensors.
     always: whether the first form is wanted without constants too.
     """
 
     def __init__(
-        self, compile: Callable, guard: Callable, captured: CapturedCall, sources: list[TensorSource], always: bool
+        self, make_replay: Callable, guard: Callable, captured: CapturedCall, sources: list[TensorSource], always: bool
     ) -> None:
-        self.compile, self.guard, self.captured, self.sources, self.always = compile, guard, captured, sources, always
+        self.make_replay, self.guard, self.captured, self.sources = make_replay, guard, captured, sources
+        self.always = always
         self.specialized: _Specialized | None = None
         self.general: Any = None  # compiled when it is needed
         self.seen: ConstantTensors | None = None  # the tensors at the last replay in general form
@@ -50,7 +51,7 @@ class ReplayForms:
         if self.seen is not None and self._is_settled():
             return self.specialize(tensors)
         if self.general is None:
-            self.general = self.compile()
+            self.general = self.make_replay()
         return self.general
 
     def _is_settled(self) -> bool:
@@ -65,12 +66,12 @@ class ReplayForms:
         places = find_constant_tensors(self.captured, self.sources)
         if not places and not self.always:
             self.seen = None
-            self.general = self.general or self.compile()
+            self.general = self.general or self.make_replay()
             return self.general
         outside = [tensors[s.argument] if s.argument >= 0 else s.held for s in self.sources]
         held = ConstantTensors([self.sources[n].held for n in sorted(places)])
         guard = compile_tensor_guard(tensors, self.sources, outside, self.captured, constants=places)
-        replay = self.compile(constants=places, trial=outside)
+        replay = self.make_replay(constants=places, trial=outside)
         self.seen = held
         self.specialized = _Specialized(held, guard, replay)
         return replay

@@ -62,6 +62,7 @@ for _name, _alias, _sign, _of_123 in (  # the last: of 1, 2, 3 and 2
         tags=TEST,
         alias=_alias,
         scalar_rounding="always",
+        opaque="values" if _name in ("eq", "ne") else "",
         out=Out("unchecked"),
         doc=f"""``input {_sign} other``, elementwise with broadcasting: a bool tensor.
 

@@ -82,6 +82,7 @@ set_index = op(
     overlap=Overlap("unchecked"),
     node_name=_setitem_node_name,
     numbers={"value": True},
+    opaque="array",
 )
 
 _PLAIN_TENSOR_CLASSES = (Tensor, GLOBALS["Parameter"])

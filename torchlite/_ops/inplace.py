@@ -57,6 +57,7 @@ _fill = op(
     vjp={"input": lambda F, g: F._zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
     overlap=Overlap("allowed", read_first=lambda values: values[1]),
     numbers={"value": True},
+    opaque="number",
 )
 _fill_diagonal = op(
     "_fill_diagonal(Tensor input, value, wrap)",
@@ -348,7 +349,7 @@ _set = op(
 )
 
 
-@composite("equal(Tensor input, Tensor other)")
+@composite("equal(Tensor input, Tensor other)", opaque="values")
 def equal(F, input, other):
     """Returns whether two tensors have the same shape and equal elements.
 

@@ -621,6 +621,7 @@ for _name, _what, _of_three in (
         f"{_name}(Tensor input)",
         promote=ALWAYS_BOOL,
         tags=POINTWISE | NONDIFF,
+        opaque="values",
         doc=f"""Whether each element is {_what}: a bool tensor.
 
         A complex element is tested by both of its parts.
@@ -695,6 +696,7 @@ op(
     layout=memory_layout.pointwise,
     node_name="WhereBackward0",
     numbers={"input": True, "other": True},
+    opaque="array",
 )
 
 

@@ -359,8 +359,8 @@ def _declare_adaptive(n):
     )(with_indices)
 
 
-@composite("_adaptive_max_pool1d_of_torch(Tensor input, output_size)", where="", alias="torch.adaptive_max_pool1d")
-def adaptive_max_pool1d_of_torch(F, input, output_size):
+@composite("adaptive_max_pool1d_pair(Tensor input, output_size)", where="", alias="torch.adaptive_max_pool1d")
+def adaptive_max_pool1d_pair(F, input, output_size):
     """Computes the maxima over windows that divide the input into `output_size` parts, and their indices.
 
     Args:

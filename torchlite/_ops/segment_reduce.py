@@ -82,7 +82,7 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
     axis = wrap_dim(axis, data.ndim)
     starts, lengths = _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe)
     length, segments = data.shape[axis], lengths.shape[-1]
-    if offsets is None and lengths.ndim == 1 and not unsafe:
+    if data.device.type == "cpu" and offsets is None and lengths.ndim == 1 and not unsafe:  # a device would wait
         segment = F._repeat_interleave_indices(lengths)
     else:
         place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)

@@ -315,6 +315,7 @@ op(
     "isposinf(Tensor input)",
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
+    opaque="values",
     doc="""Whether each element is positive infinity: a bool tensor.
 
     Example:
@@ -327,6 +328,7 @@ op(
     "isneginf(Tensor input)",
     promote=ALWAYS_BOOL,
     tags=POINTWISE | NONDIFF,
+    opaque="values",
     doc="""Whether each element is negative infinity: a bool tensor.
 
     Example:

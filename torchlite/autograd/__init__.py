@@ -83,7 +83,16 @@ __all__ = [
 
 
 # What this module imports for itself.
-_INTERNAL = {"annotations", "backward_api", "engine", "gradient_edge", "hook_runner", "importlib", "saved_tensors"}
+_INTERNAL = {
+    "Any",
+    "annotations",
+    "backward_api",
+    "engine",
+    "gradient_edge",
+    "hook_runner",
+    "importlib",
+    "saved_tensors",
+}
 
 
 def __dir__() -> list[str]:

@@ -412,6 +412,49 @@ class HostFusion(Protocol):
         """
         ...
 
+    def varying(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """What stands for an array that each call gets anew, in the arguments that a kernel is bound to."""
+        ...
+
+    def bind_kernel(self, name: str, args: tuple) -> Kernel | None:
+        """A kernel of an op with constant arguments, which it may prepare. It takes the arrays that `varying` stands
+        for in `args`. None if the op's kernel is as fast.
+        """
+        ...
+
+    def bind_channels_last(self, name: str, args: tuple, out: tuple[int, ...]) -> Kernel | None:
+        """A kernel of an op like that of `bind_kernel`, for images in the order (images, rows, columns, channels).
+        "to_last" and "from_last" are the copies from and to the usual order. None if the backend has none.
+
+        The shapes of the first argument and of the result, `out`, are those of the usual order. A convolution's kernel
+        has the attribute `gain`: the nanoseconds that it saves.
+        """
+        ...
+
+    def join_channels_last(self, shapes: list[tuple[int, ...]]) -> Kernel:
+        """A kernel that takes a list of images of these shapes, in the order of `bind_channels_last`, and joins their
+        channels. It is only asked for after `bind_channels_last` gave kernels.
+        """
+        ...
+
+    def chain_serves(self, name: str, operands: int, dtypes: list[np.dtype]) -> bool:
+        """Whether a chain of `bind_chain` may have this elementwise op. dtypes: those of its arrays, and the result's.
+        operands: its arrays and numbers.
+        """
+        ...
+
+    def bind_chain(
+        self, shape: tuple[int, ...], given: list[tuple], steps: list, outs: list[int], dtypes: dict[int, np.dtype]
+    ) -> Any:
+        """A kernel that runs elementwise ops one after the other for a few elements at a time. None if they are to run
+        one by one.
+
+        shape: that of the results. given: those of the arguments. steps: the name of each op and its operands, a float
+        or the position of a value; values are the arguments and then the results of the steps. outs: the positions of
+        the results to return. dtypes: those of values that are no float32, by position.
+        """
+        ...
+
 
 class EventMarker(Protocol):
     """A position in a device's queue, behind `torch.Event`."""

@@ -268,7 +268,7 @@ def _bind_quantized_matmul(
 ) -> Callable | None:  # fmt: skip
     if other.__class__ is Varying or other_zero.__class__ is Varying:
         return None
-    return _fill(bind_quantized_matmul(other, other_zero), (input, input_zero, bias, scale, out_zero))
+    return _leave_varying(bind_quantized_matmul(other, other_zero), (input, input_zero, bias, scale, out_zero))
 
 
 def _bind_quantized_convolution(
@@ -277,10 +277,10 @@ def _bind_quantized_convolution(
     if weight.__class__ is Varying or weight_zero.__class__ is Varying or input.__class__ is not Varying:
         return None
     bound = bind_quantized_convolution(input, weight, weight_zero, geometry)
-    return _fill(bound, (input, input_zero, bias, scale, out_zero))
+    return _leave_varying(bound, (input, input_zero, bias, scale, out_zero))
 
 
-def _fill(function: Callable, args: tuple) -> Callable:
+def _leave_varying(function: Callable, args: tuple) -> Callable:
     """Return the function of the `Varying` arguments among `args`."""
     if args[0].__class__ is Varying and not any(value.__class__ is Varying for value in args[1:]):
         constants = args[1:]

@@ -12,8 +12,11 @@ import functools
 import os
 import site
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from torchlite._settings import fork_locks
 
 _MAJOR = 3
 _NAMES = {"win32": ("dnnl.dll",), "darwin": ("libdnnl.3.dylib",)}.get(sys.platform, ("libdnnl.so.3",))
@@ -114,6 +117,8 @@ class Library:
         self._get_threads, self._set_threads = _get_openmp_controls(quick, version.cpu_runtime)
         # We cache primitives; the library's own cache has a lock, which a forked child could inherit locked.
         self.call("set_primitive_cache_capacity", 0)
+        # It registers generated code under another lock: forks wait until no thread is in there.
+        self._generation = fork_locks.acquire_before_fork(threading.RLock())
         self.engine = self.make("engine_create", 1, 0)
         self.stream = self.make("stream_create", self.engine, 1)
         self.attributes = self.make("primitive_attr_create")
@@ -130,6 +135,11 @@ class Library:
         made = ctypes.c_void_p()
         self.call(name, ctypes.byref(made), *arguments)
         return made.value or 0
+
+    def make_primitive(self, description: int) -> int:
+        """Return a new primitive, whose code oneDNN may generate."""
+        with self._generation:
+            return self.make("primitive_create", description)
 
     def run_single_threaded(self, body: Callable[..., Any], *arguments: Any) -> Any:
         """Run body(*arguments) on this thread only, then restore the OpenMP setting."""

@@ -59,7 +59,7 @@ class Primitive:
 
     def __init__(self, library: Library, description: int):
         self._library, self.description = library, description
-        self.handle = library.make("primitive_create", description)
+        self.handle = library.make_primitive(description)
         scratch = self.query_memory_desc(_SCRATCH)
         self.scratch = library.description_bytes(scratch) if scratch else 0
 

@@ -287,9 +287,9 @@ def test_building_in_advance(tmp_path, monkeypatch):
     try:
         assert not program_build.is_prebuilt()
         assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
-        assert told == [(n, 5) for n in range(1, 6)]  # and those of threads, convolutions and chains
+        assert told == [(n, 7) for n in range(1, 8)]  # and those of threads, convolutions, chains and integers (two)
         assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
-        assert len(told) == 5
+        assert len(told) == 7
         program_build.is_prebuilt.cache_clear()
         assert program_build.is_prebuilt()
     finally:

@@ -407,7 +407,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("second", LAYOUTS)
 def test_products_of_every_layout(cublas, sizes, first, second):
     """cuBLAS's matrices are column-major, with leading dimensions that it checks; what has other steps goes to our own
-    kernel.
+    kernel. Columns times rows, which have one term, are elementwise: a sum from 0 would lose -0.
     """
     m, k, n = sizes
     a, b = LAYOUTS[first](m, k), LAYOUTS[second](k, n)
@@ -419,7 +419,7 @@ def test_products_of_every_layout(cublas, sizes, first, second):
         atol=1e-5,
     )
     if "rows" in (first, second) and not {"steps of two", "repeated"} & {first, second}:
-        assert cublas.calls == 2
+        assert cublas.calls == (0 if k == 1 < m else 2)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_backends.numpy import backend, bound_kernels
+from torchlite_backends.numpy import backend, bound_kernels, conv_cpu_engine
 from torchlite_backends.numpy.bound_kernels import Varying, bind_kernel
 
 # Batch, channels, filters, size, kernel, stride, padding, dilation, groups.
@@ -110,4 +110,44 @@ def test_left_to_the_kernel():
     assert bind_kernel("convolution", (x, Varying(weight.shape, weight.dtype), None, *rest)) is None
     assert bind_kernel("convolution", (x, weight.astype("f8"), None, *rest)) is None
     assert bind_kernel("convolution", (x, weight, None, (1,), (0,), (1,), True, (0,), 1)) is None
-    assert bound_kernels._BINDERS.keys() == {"convolution", "_fused_conv_bn", "_lstm_layer"}
+    assert bound_kernels._BINDERS.keys() == {
+        "convolution", "_fused_conv_bn", "_lstm_layer", "linear", "matmul", "_quantized_convolution",
+        "_quantized_matmul",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "features"), [((5, 64), 48), ((2, 9, 40), 70), ((64, 33), 33)])
+def test_products(shape, features):
+    rng, table = np.random.default_rng(4), backend.kernels(0)
+    x, weight = rng.standard_normal(shape).astype("f4"), rng.standard_normal((features, shape[-1])).astype("f4")
+    calls = [("linear", (weight, bias)) for bias in (None, rng.standard_normal(features).astype("f4"))]
+    for name, constants in (*calls, ("matmul", (np.ascontiguousarray(weight.T),))):
+        found = bind_kernel(name, (varying(x), *constants))
+        assert (found is None) == (not _has_products())
+        if found is not None:
+            want = table[name](x, *constants)
+            assert found(x).shape == want.shape
+            np.testing.assert_allclose(found(x), want, rtol=1e-5, atol=1e-4)
+
+
+def _has_products():
+    engine = conv_cpu_engine.selected_engine()
+    return engine is not None and engine.channels_last() is not None
+
+
+def test_products_left_to_the_kernel():
+    x, weight = Varying((5, 64), np.dtype("f4")), np.ones((48, 64), "f4")
+    assert bind_kernel("linear", (x, varying(weight), None)) is None
+    assert bind_kernel("linear", (x, weight, varying(weight[:, 0]))) is None
+    assert bind_kernel("linear", (x, weight.astype("f8"), None)) is None
+    assert bind_kernel("linear", (x._replace(dtype=np.dtype("f8")), weight, None)) is None
+    for rows in (1, bound_kernels._MAX_ROWS + 1):
+        assert bind_kernel("linear", (x._replace(shape=(rows, 64)), weight, None)) is None
+    assert bind_kernel("linear", (x, weight[:15], None)) is None
+    assert bind_kernel("matmul", (x, varying(weight.T))) is None
+    assert bind_kernel("matmul", (x, np.ones((2, 64, 48), "f4"))) is None
+    small, other = Varying((5, 64), np.dtype("u1")), np.ones((64, 48), "i1")
+    assert bind_kernel("_quantized_matmul", (small, varying(other))) is None
+    image, kernel = Varying((1, 4, 6, 6), np.dtype("u1")), np.ones((8, 4, 3, 3), "i1")
+    rest = (None, None, None, None, None, (1, 1), (0, 0), (1, 1), 1)
+    assert bind_kernel("_quantized_convolution", (image, varying(kernel), *rest)) is None

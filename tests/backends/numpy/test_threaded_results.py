@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 import torchlite_backends.numpy
 from torchlite._settings import thread_count
-from torchlite_backends.numpy import cache_blocking, elementwise_partitioning, threaded_ufuncs
+from torchlite_backends.numpy import cache_blocking, threaded_ufuncs
 
 SMALL = torchlite_backends.numpy.backend.kernels(0)
 
@@ -64,12 +64,11 @@ def agree(got, expected):
 
 
 def spread_parts(monkeypatch):
-    """Counts how often work was handed out in parts."""
+    """Counts how often work was handed out to other threads, in parts or in blocks."""
     counted = []
-    real = elementwise_partitioning.parallel_range
-    monkeypatch.setattr(
-        elementwise_partitioning, "parallel_range", lambda *args: (counted.append(args[1:]), real(*args))
-    )
+    pool = cache_blocking._workers
+    real = pool.submit
+    monkeypatch.setattr(pool, "submit", lambda function, count: (counted.append(count), real(function, count))[1])
     return counted
 
 

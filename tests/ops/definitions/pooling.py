@@ -58,7 +58,7 @@ row(
     S(distinct(1, 2, 6, 5), (None, 7)),
 )
 row("adaptive_max_pool3d", S(distinct(1, 2, 4, 4, 5), (2, 1, 3)), S(distinct(2, 4, 4, 5), 1, True))
-row("adaptive_max_pool1d_with_indices", S(distinct(2, 3, 8), 3), covers=("_adaptive_max_pool1d_of_torch",))
+row("adaptive_max_pool1d_with_indices", S(distinct(2, 3, 8), 3), covers=("adaptive_max_pool1d_pair",))
 row("adaptive_max_pool2d_with_indices", S(distinct(2, 3, 4, 6), (3, 4)))
 row("adaptive_max_pool3d_with_indices", S(distinct(1, 2, 4, 4, 5), (2, 1, 3)))
 

@@ -23,12 +23,15 @@ def states(count, size=H):
 
 
 DATA = A((T, N, I))
+# The second form of the arguments: the first one is that of packed sequences.
+FORM = "input hx params has_biases num_layers dropout train bidirectional batch_first"
 row(
     "lstm",
     S(DATA, (states(1), states(1)), weights(4), True, 1, 0.0, False, False, False),
     S(DATA, (states(4), states(4)), weights(4, 2, 2, bias=False), False, 2, 0.0, False, True, False),
     S(A((N, T, I)), (A((1, N, 2)), states(1)), weights(4, projection=2), True, 1, 0.0, False, False, True),
     covers=("_lstm_layer", "_lstm_layer_backward"),
+    form=FORM,
     meta=False,
 )
 row(
@@ -36,10 +39,11 @@ row(
     S(DATA, states(1), weights(3), True, 1, 0.0, False, False, False),
     S(A((N, T, I)), states(4), weights(3, 2, 2, bias=False), False, 2, 0.0, False, True, True),
     covers=("_gru_layer", "_gru_layer_backward"),
+    form=FORM,
     meta=False,
 )
-row("rnn_tanh", S(DATA, states(2), weights(1, 2), True, 2, 0.0, False, False, False), meta=False)
-row("rnn_relu", S(DATA, states(2), weights(1, 1, 2), True, 1, 0.0, False, True, False), meta=False)
+row("rnn_tanh", S(DATA, states(2), weights(1, 2), True, 2, 0.0, False, False, False), form=FORM, meta=False)
+row("rnn_relu", S(DATA, states(2), weights(1, 1, 2), True, 1, 0.0, False, True, False), form=FORM, meta=False)
 
 CELL = A((N, I)), A((N, H))
 row(

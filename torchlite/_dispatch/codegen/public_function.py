@@ -432,10 +432,15 @@ def _is_optional(p: Param) -> bool:
     return p.kind == "optional" or p.default is None
 
 
+_MAX_NAMED = 5  # more names do not fit on a comment's line
+
+
 def _same_device_comment(others: Sequence[Param], promoted: Sequence[Param]) -> str:
     """The comment that describes the tests of `_same_device_test`."""
     *rest, last = (f"`{p.name}`" for p in others)
     names = f"{', '.join(rest)} and {last}" if rest else last
+    if len(others) > _MAX_NAMED:
+        names = "The other tensor arguments"
     dtype = " and dtype" if any(p in promoted for p in others) else ""
     absent = " (or None)" if any(map(_is_optional, others)) else ""
     return f"{names} {_plain_tensor_comment(len(others))}{absent} of the same device{dtype}."
