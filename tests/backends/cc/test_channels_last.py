@@ -7,7 +7,8 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_backends.cc import channels_last, convolution, cpu_engine, cxx_compiler
+from torchlite_backends.cc import channels_last, convolution, cxx_compiler, native_chain
+from torchlite_backends.cc.device import Device
 from torchlite_backends.numpy.bound_kernels import PoolGeometry
 from torchlite_backends.numpy.conv_geometry import get_conv_geometry
 
@@ -45,6 +46,10 @@ CASES = {
 }
 LIMITS = {"plain": None, "relu": (0.0, np.inf), "relu6": (-0.5, 0.5)}
 CHAIN = [("sigmoid", (0,)), ("mul", (0, 3)), ("add", (4, 1)), ("mul", (5, 2)), ("add", (6, 1.5))]
+
+
+def bind_chain(*what):
+    return native_chain.bind_chain(Device(), *what, {})
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +124,7 @@ def test_chain_behind_a_convolution(run, threads, case):
     bound = channels_last.bind_convolution(run, plan, weight, bias, None)
     shape = plan.batch, *plan.out, plan.filters
     more, column = numbers(4, *shape), numbers(5, 1, 1, 1, plan.filters)
-    chain = cpu_engine.engine.bind_chain(shape, [shape, shape, column.shape], CHAIN, [6, 7])
+    chain = bind_chain(shape, [shape, shape, column.shape], CHAIN, [6, 7])
     joined = bound.with_chain(chain, 0)
     want = chain(bound(to_last(x)), more, column)
     for found in (joined(to_last(x), more, column), joined(to_last(x), more, column)):
@@ -134,11 +139,11 @@ def test_chains_that_stay_apart(run):
     shape = plan.batch, *plan.out, plan.filters
     steps = [("add", (0, 1))]
     for other in ((plan.batch, *plan.out, 1), (1, *plan.out, plan.filters)):
-        chain = cpu_engine.engine.bind_chain(shape, [shape, other], steps, [2])
+        chain = bind_chain(shape, [shape, other], steps, [2])
         assert chain is not None and bound.with_chain(chain, 0) is None
-    chain = cpu_engine.engine.bind_chain(shape, [(1, 1, 1, plan.filters), shape], steps, [2])
+    chain = bind_chain(shape, [(1, 1, 1, plan.filters), shape], steps, [2])
     assert bound.with_chain(chain, 0) is None and bound.with_chain(chain, 1) is not None
-    other = cpu_engine.engine.bind_chain((2, *shape), [(2, *shape)], [("exp", (0,))], [1])
+    other = bind_chain((2, *shape), [(2, *shape)], [("exp", (0,))], [1])
     assert bound.with_chain(other, 0) is None
 
 
@@ -151,7 +156,7 @@ def test_values_that_are_not_finite(run, case):
     assert np.isnan(want).any() and np.isinf(want).any()
     assert_close(from_last(bound(to_last(x))), want)
     shape = plan.batch, *plan.out, plan.filters
-    chain = cpu_engine.engine.bind_chain(shape, [shape], [("neg", (0,))], [1])
+    chain = bind_chain(shape, [shape], [("neg", (0,))], [1])
     assert_close(from_last(bound.with_chain(chain, 0)(to_last(x))), -want)
 
 
@@ -172,7 +177,7 @@ def test_max_pool(run, threads, shape, window, ceil_mode):
     plan = PoolGeometry(*shape[:2], shape[2:], *window, want.shape[2:])
     bound = channels_last.bind_max_pool(run, plan)
     np.testing.assert_array_equal(from_last(bound(to_last(x))), want)
-    chain = cpu_engine.engine.bind_chain(bound.shape, [bound.shape], [("neg", (0,))], [1])
+    chain = bind_chain(bound.shape, [bound.shape], [("neg", (0,))], [1])
     np.testing.assert_array_equal(from_last(bound.with_chain(chain, 0)(to_last(x))), -want)
 
 
