@@ -27,7 +27,7 @@ _F4 = np.dtype("f4")
 
 
 class Dequantized(NamedTuple):
-    """What an array is: `(levels - zero) * scale`. Zero point and scale are slots or numbers; no zero point is 0."""
+    """An array that is `(levels - zero) * scale`. Zero point and scale are slots or numbers; no zero point is 0."""
 
     levels: int
     zero: Any

@@ -413,7 +413,7 @@ class HostFusion(Protocol):
         ...
 
     def varying(self, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        """What stands for an array that each call gets anew, in the arguments that a kernel is bound to."""
+        """The placeholder of an array that each call gets anew, among the arguments that a kernel is bound to."""
         ...
 
     def bind_kernel(self, name: str, args: tuple) -> Kernel | None:

@@ -27,7 +27,7 @@ _RANGES = {np.dtype("u1"): (0, 255), np.dtype("i1"): (-128, 127)}
 
 
 class Finish(NamedTuple):
-    """What happens to integer sums: a bias is added, and a scale makes them float32, or levels around a zero point.
+    """The steps after integer sums: a bias is added, and a scale makes them float32, or levels around a zero point.
     Arrays that differ by row or column have one dimension.
     """
 
