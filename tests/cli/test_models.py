@@ -148,6 +148,32 @@ def test_show_prints_json(files, ending, capsys):
     assert found["devices"] == {"cpu": []} and sum(found["ops"].values()) >= 3
 
 
+def test_show_names_ops_as_the_onnx_file_does(files, capsys):
+    found = json.loads(command(capsys, "show", files[0] / "net.onnx", "--json")[1])
+    assert found["ops"]["Conv"] == 1 and set(found["ops"]) <= {
+        "Conv",
+        "Relu",
+        "Reshape",
+        "Flatten",
+        "Gemm",
+        "MatMul",
+        "Add",
+    }
+
+
+def test_show_goes_on_where_a_size_of_one_does_not_fit(tmp_path, capsys):
+    """The convolution's kernel is wider than one number."""
+    net, size = torch.nn.Conv1d(1, 2, 3).eval(), torch.export.Dim("length", min=3)
+    program = torch.onnx.export(net, (torch.ones(1, 1, 8),), dynamo=True, dynamic_shapes={"input": {2: size}})
+    program.save(tmp_path / "net.onnx")
+    status, out, err = command(capsys, "show", tmp_path / "net.onnx")
+    assert (status, err) == (0, "") and "Conv 1" in out and "devices     not tried: " in out
+    status, out, err = command(capsys, "show", tmp_path / "net.onnx", "--shape", "1x1x5")
+    assert (status, err) == (0, "") and "on cpu      every op" in out
+    status, out, err = command(capsys, "show", tmp_path / "net.onnx", "--shape", "1x1x2")
+    assert (status, out) == (1, "") and "Kernel size" in err
+
+
 def test_show_prints_json_of_a_checkpoint(files, capsys):
     found = json.loads(command(capsys, "show", files[0] / "weights.pt", "--json")[1])
     assert list(found) == ["path", "format", "bytes", "values"] and found["format"] == "checkpoint"

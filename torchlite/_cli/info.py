@@ -54,7 +54,7 @@ def _why_not(name: str) -> str:
                 f"torchlite-nd {__torchlite_version__} has no {name} backend, and no other package brings one. "
                 f"What it will run on: {runtime}"
             )
-        return "torchlite is not installed (its backends are found by entry point): pip install -e ."
+        return "torchlite is not installed (its backends are found by entry point): pip install ."
     try:
         table_of(device(name))
     except Exception as error:  # a broken driver must not break the report

@@ -51,7 +51,7 @@ def _load_backend(name: str) -> AnyBackend:
         hint = (
             f"pip install 'torchlite-nd[{extra}]'"
             if extra
-            else "install torchlite with pip (an editable install from a checkout: pip install -e .)"
+            else "install torchlite with pip (from a checkout: pip install .)"
         )
         raise RuntimeError(f"device '{name}' has no backend installed: {hint}")
     return _check_members(name, point.load())

@@ -30,6 +30,7 @@ from ._tensor_data import TensorData
 from ._torch_equivalents import CHECKED_RESULT, KnownResult, known_result_after, known_result_of, torch_equivalent
 from .errors import OnnxFileError
 
+OP_TYPE = "onnx_op_type"  # the key in a node's `meta` of the file's name for its op
 _HOST_SIZE = 64  # maximum number of integers held on the host
 # Limit of nodes from function expansion: a constant, plus a multiple per node and per bytes of the file. A node takes
 # 1.2 kB.
@@ -316,6 +317,10 @@ class GraphBuilder:
             self.model.spend_items(len(node.input) + len(node.output) + len(node.attribute))
             what = f"node {number} ({shorten_name(node.name)}, {shorten_name(node.op_type)})"
             results = self.node(node, what)
+            if results and isinstance(results[0], Node):
+                # Of several outputs each is an item of the computing node's.
+                made = results[0].args[0] if results[0].target is operator.getitem else results[0]
+                made.meta.setdefault(OP_TYPE, node.op_type)
             for name, value in zip(node.output, results, strict=False):
                 self.add(name, value, what)
             self.before.append(node)

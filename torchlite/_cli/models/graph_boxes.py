@@ -6,13 +6,22 @@ import collections
 import operator
 from typing import Any
 
+import torchlite.onnx
+from torchlite.onnx._graph_to_fx import OP_TYPE
+
 from .svg_graph import Box
 
 _PRODUCTS = ("conv", "mm", "matmul", "linear", "attention", "lstm", "gru", "einsum", "gemm")
 
 
 def op_name(node: Any) -> str:
-    """Return a short name of a node's op."""
+    """Return a short name of a node's op; of an ONNX file the file's name."""
+    if OP_TYPE in node.meta:
+        return str(node.meta[OP_TYPE])
+    return _target_name(node)
+
+
+def _target_name(node: Any) -> str:
     if node.op in ("call_method", "call_module"):
         return str(node.target)
     target = node.target
@@ -33,8 +42,11 @@ def count_ops(graph: Any) -> collections.Counter[str]:
 
 
 def _is_passthrough(node: Any) -> bool:
-    """True for a node without computation: a getitem, or a check of an input's type."""
-    return node.target is operator.getitem or (node.op == "call_function" and op_name(node) == "tensor_input")
+    """True for a getitem, and for what loading an ONNX file adds, such as a check of an input's type."""
+    if node.target is operator.getitem:
+        return True
+    made_by_loader = getattr(node.target, "__module__", None) or ""
+    return made_by_loader.startswith(torchlite.onnx.__name__ + ".") and OP_TYPE not in node.meta
 
 
 def _subgraph(node: Any) -> Any:
@@ -69,9 +81,9 @@ def make_boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
 def _box_kind(node: Any, missing: set[str]) -> str:
     if node.op in ("placeholder", "output"):
         return "input" if node.op == "placeholder" else "output"
-    name = op_name(node)
-    if name in missing:
+    if _target_name(node) in missing:
         return "missing"
+    name = op_name(node)
     return "product" if any(part in name.lower() for part in _PRODUCTS) else "op"
 
 

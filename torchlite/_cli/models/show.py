@@ -93,8 +93,8 @@ def _describe_model(model: Model, options: argparse.Namespace) -> dict[str, Any]
         found["ops"] = dict(graph_boxes.count_ops(graph).most_common())
     elif options.picture:
         raise UsageError("--picture: TorchScript's graph is that of a run, for which --shape or --input is needed")
-    if given is not None:
-        used = find_used_records(model, given)
+    used = None if given is None else _find_used_records_if_sizes_fit(model, given, options)
+    if used is not None:
         found["devices"] = {
             device: sorted(name for name in used if _is_absent(name, device))
             for device in options.device or ["cpu", *_find_available_accelerators()]
@@ -124,7 +124,7 @@ def _format_model(found: dict[str, Any]) -> Iterator[str]:
     if found["ops"] is not None:
         yield from _format_columns("ops", _format_op_counts(found["ops"]))
     if found["devices"] is None:
-        yield "devices     not tried: the file does not say its inputs' shapes (--shape, --input)"
+        yield "devices     not tried: the file does not say all sizes of its inputs (--shape, --input)"
     for device, lacks in (found["devices"] or {}).items():
         yield f"{f'on {device}':<11} {'every op' if not lacks else 'without ' + ', '.join(lacks)}"
     if found["picture"]:
@@ -199,6 +199,20 @@ class _OpRecorder(Interceptor):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         self.names[op.name] = None
         return function(*args, **kwargs)
+
+
+def _find_used_records_if_sizes_fit(
+    model: Model, given: list[torch.Tensor], options: argparse.Namespace
+) -> list[str] | None:
+    """Return the ops of a run; None if it fails with sizes of 1 that stand for unknown ones."""
+    sizes = [size for value in model.inputs for size in value.shape or ()]
+    guessed = not (options.input or options.shape or model.example) and any(isinstance(size, str) for size in sizes)
+    try:
+        return find_used_records(model, given)
+    except (RuntimeError, ValueError, LookupError):
+        if guessed:
+            return None
+        raise
 
 
 def find_used_records(model: Model, given: list[torch.Tensor]) -> list[str]:
