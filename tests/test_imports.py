@@ -38,7 +38,7 @@ FLOORS = (
     ("_tensor", "mps", "mtia", "opencl", "random", "xpu"),
     ("autograd", "_ops", "_prims_common", "_serialization", "types"),
     ("amp", "linalg", "quasirandom", "serialization", "signal", "testing"),
-    ("_interop", "_library", "_sparse", "cpu", "storage"),
+    ("_interop", "_library", "_quantized", "_sparse", "cpu", "storage"),
     ("_extensions", "_lobpcg", "overrides", "sparse"),
     ("_aten", "cuda"),
     ("_decomp", "accelerator", "backends", "library"),

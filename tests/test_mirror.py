@@ -56,6 +56,7 @@ SUBJECTS = {
     "ops": "changed_arguments edge_values error_messages half_precision large_numbers limits "
     "nodes saved_tensors second_derivatives sums",
     "optim": "capturable formulas grad_scaling half_precision optimizers subclasses",
+    "quantized": "recorded_answers",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",
     "tensor": "complex32",

@@ -368,7 +368,11 @@ def module_stub() -> str:
         "from .jit._runtime import ScriptObject as ScriptObject\n",
         *(f"from .jit._types import {name} as {name}\n" for name in sorted(torchlite._HOMES["jit._types"])),
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
-        *(f"{name}: dtype\n" for d in dtypes.BY_NAME.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),
+        *(
+            f"{name}: dtype\n"
+            for d in (*dtypes.BY_NAME.values(), *dtypes.NAME_ONLY.values())
+            for name in (d.name, *dtypes.ALIASES.get(d.name, ()))
+        ),
     ]
     return "".join(lines)
 

@@ -39,7 +39,6 @@ from ._types.layouts import (
     sparse_csr,
     strided,
 )
-from ._types.unsupported import unsupported_function
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -58,13 +57,19 @@ def _resolve_sparse_module(name: str) -> Any:
     return getattr(importlib.import_module("._sparse", __name__), name)
 
 
+@functools.cache
+def _resolve_quantized_module(name: str) -> Any:
+    return getattr(importlib.import_module("._quantized", __name__), name)
+
+
 def _resolve_overload_module(name: str) -> Any:
     if name == "ops":
         return importlib.import_module("._aten", __name__).ops
     return getattr(importlib.import_module("._library.op_overload", __name__), name)
 
 
-CALLBACKS.sparse, CALLBACKS.overloads = _resolve_sparse_module, _resolve_overload_module
+CALLBACKS.sparse, CALLBACKS.quantized = _resolve_sparse_module, _resolve_quantized_module
+CALLBACKS.overloads = _resolve_overload_module
 # Callbacks of modules that are loaded when one is first called.
 _CALLBACK_HOMES = {
     "make_overridable": ("_tensor.overridable", "make_overridable"),
@@ -168,6 +173,15 @@ _HOMES = {
         "_convert_indices_from_csr_to_coo", "smm", "sspaddmm", "hspmm", "spmm", "dsmm", "hsmm", "saddmm",
         "resize_as_sparse_",
     ),
+    "_quantized.public_functions": (
+        "quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "dequantize", "int_repr",
+        "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis",
+        "_make_per_tensor_quantized_tensor", "_make_per_channel_quantized_tensor", "_empty_affine_quantized",
+    ),
+    "_types.qschemes": (
+        "qscheme", "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+        "per_channel_affine_float_qparams",
+    ),
     "autograd.anomaly_mode": ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"),
     "_C": (
         "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "has_lapack",
@@ -200,10 +214,6 @@ _HOMES = {
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 
-# Names that stay out: they say so when they are called.
-_REFUSED = ("dequantize", "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic")
-
-
 _loading = fork_locks.acquire_before_fork(threading.RLock())
 
 
@@ -223,8 +233,6 @@ def _load_attribute(name: str) -> Any:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     elif name == "Storage":
         found = _load_attribute("FloatStorage")
-    elif name in _REFUSED:
-        found = unsupported_function(f"torch.{name}")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("._tensor.foreach", __name__), name)
     elif name in _MODULES:
@@ -251,14 +259,14 @@ _IN_PLACE = {
 # What this module imports for itself.
 _INTERNAL = {
     "Any", "CALLBACKS", "NAMESPACES", "annotations", "fork_locks", "in_place_method", "moved_modules",
-    "namespace_function", "register_lazily", "unsupported_function",
+    "namespace_function", "register_lazily",
 }  # fmt: skip
 
 
 def __dir__() -> list[str]:
     public = {name for name in globals() if not name.startswith("_") or name.startswith("__")} - _INTERNAL
     private = {"_dispatch", "_ops", "_tensor"}  # PyTorch has them too
-    return sorted({*public, *private, *NAMESPACES["torch"], *_LAZY, *_MODULES, *_REFUSED})
+    return sorted({*public, *private, *NAMESPACES["torch"], *_LAZY, *_MODULES})
 
 
 __all__ = [

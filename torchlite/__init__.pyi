@@ -186,3 +186,13 @@ int4: dtype
 int5: dtype
 int6: dtype
 int7: dtype
+qint8: dtype
+quint8: dtype
+qint32: dtype
+quint4x2: dtype
+quint2x4: dtype
+bits8: dtype
+bits1x8: dtype
+bits2x4: dtype
+bits4x2: dtype
+bits16: dtype

@@ -10,6 +10,7 @@ from ._serialization.tensor_rebuild import (
     _rebuild_meta_tensor_no_storage,  # noqa: F401
     _rebuild_parameter,  # noqa: F401
     _rebuild_parameter_with_state,  # noqa: F401
+    _rebuild_qtensor,  # noqa: F401
     _rebuild_sparse_tensor,  # noqa: F401
     _rebuild_tensor,  # noqa: F401
     _rebuild_tensor_v2,  # noqa: F401

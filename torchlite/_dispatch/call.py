@@ -33,8 +33,8 @@ from .hooks import pack_saved_tensor
 from .interceptors import (
     call_interceptor,
     call_torch_function,
+    class_rules,
     find_torch_function_override,
-    has_sparse,
     stack,
     torch_dispatch_classes,
 )
@@ -185,8 +185,8 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
 
 def execute(op: Op, values: list):
     """Run an op on bound values: below interceptors and subclasses."""
-    if GLOBALS["SPARSE"] and has_sparse(values):
-        found = CALLBACKS.sparse("run_op")(op, values)
+    if GLOBALS["CLASS_RULES"] and (rules := class_rules(values)) is not None:
+        found = rules("run_op")(op, values)
         if found is not NotImplemented:
             return found
     if op.real_positions:

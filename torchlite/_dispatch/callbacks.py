@@ -57,6 +57,9 @@ class Callbacks:
     # From torchlite itself: a function of `torchlite._sparse` by name. The first call imports the package.
     sparse: Callable[[str], Any]
 
+    # From torchlite itself: a function of `torchlite._quantized` by name. The first call imports the package.
+    quantized: Callable[[str], Any]
+
     # From torchlite itself: a class of `torchlite._library.op_overload` by its name.
     overloads: Callable[[str], Any]
 

@@ -54,6 +54,7 @@ OVERRIDES: list[None] = []
 GLOBALS: dict[str, Any] = {
     "SIGNED": False,  # whether any tensor had the conjugate or negative bit
     "SPARSE": False,  # whether any tensor had a sparse layout
+    "CLASS_RULES": False,  # whether any tensor was sparse or quantized: their classes have rules for ops
     "DISPATCHES": False,  # whether any subclass defines `__torch_dispatch__`
     "__name__": "torchlite._generated",
     "INTERCEPTORS": 0,

@@ -39,8 +39,8 @@ from .interceptors import (
     InPlaceCall,
     call_interceptor,
     call_torch_function,
+    class_rules,
     find_torch_function_override,
-    has_sparse,
     stack,
     torch_dispatch_classes,
 )
@@ -69,8 +69,8 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         return CALLBACKS.dispatched(op, values, classes, True)
     if GLOBALS["WRITE_CHECKS"]:
         check_before_write(target)
-    if GLOBALS["SPARSE"] and has_sparse(values):
-        return CALLBACKS.sparse("run_in_place")(op, values)
+    if GLOBALS["CLASS_RULES"] and (rules := class_rules(values)) is not None:
+        return rules("run_in_place")(op, values)
     wants = MODE.grad and (target._tl_node is not None or (any_requires_grad(values) and not op.tags & NONDIFF))
     if wants or target._tl_meta is not None and has_leaf_base(target):
         check_in_place_autograd(target)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._settings import fork_locks
+from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
 
 _lock = fork_locks.acquire_before_fork(threading.RLock())
@@ -396,12 +397,18 @@ def call_override(function, args, kwargs=None, relevant=None):
     return call_torch_function(function, values, args, kwargs)
 
 
-def has_sparse(values) -> bool:
-    """True if values, or a list in them, contain a sparse tensor."""
-    return any(
-        has_sparse(value) if value.__class__ in (list, tuple) else getattr(value, "_tl_is_sparse", False) is True
-        for value in values
-    )
+def class_rules(values) -> Callable[[str], Any] | None:
+    """The rules for ops of the class of a value, or of a value in a list; None if no class has any. Rules are functions
+    by name: `run_op`, `run_in_place`, `write_out`.
+    """
+    for value in values:
+        if value.__class__ in (list, tuple):
+            found = class_rules(value)
+            if found is not None:
+                return found
+        elif getattr(value, "_tl_rules", None).__class__ is str:  # a Mock has any attribute
+            return getattr(CALLBACKS, value._tl_rules)
+    return None
 
 
 def torch_dispatch_classes(values) -> tuple:

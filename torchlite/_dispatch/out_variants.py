@@ -13,7 +13,7 @@ from .autograd_graph import bump_version, check_before_write, write_raw
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
 from .error_translation import ARGUMENT_ERRORS
-from .interceptors import has_sparse
+from .interceptors import class_rules
 from .memory_overlap import check_out
 from .numpy_errors import run_quietly
 from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
@@ -133,8 +133,8 @@ def check_output_count(op: Op, out) -> None:
 
 def write_out(op: Op, result, out, values=()):
     """out=: results written into given tensors; `values` are the op's arguments."""
-    if GLOBALS["SPARSE"] and has_sparse((result, out)):
-        return CALLBACKS.sparse("write_out")(result, out)
+    if GLOBALS["CLASS_RULES"] and (rules := class_rules((result, out))) is not None:
+        return rules("write_out")(result, out)
     if GLOBALS["WRITE_CHECKS"]:
         for tensor in out if out.__class__ in (tuple, list) else (out,):
             if isinstance(tensor, GLOBALS["Tensor"]):

@@ -99,6 +99,8 @@ def move(F, input, where):
         return CALLBACKS.copied_to(input, where)
     if input._tl_level is not None:  # one example inside `vmap`: all of them
         return input._batch_like(move(F, input._value, where))
+    if input._tl_rules is not None:
+        return getattr(CALLBACKS, input._tl_rules)("move")(input, where)
     out = call.wrap_array(target, source.move_to(target, input._tl_array), input.dtype)
     if MODE.grad and input._tl_node is not None:
         call.record_node(_moved, target, [input, where, source.device], (out,))

@@ -65,12 +65,12 @@ class StorageCollector:
         """The bytes of an element of each storage, by its name in the file."""
         return {key: dtype.itemsize if dtype in TYPED_STORAGES else 1 for key, dtype in self._keys.values()}
 
-    def reference(self, tensor: Tensor) -> tuple[_Reference, int, tuple[int, ...]]:
-        """The reference, offset and strides of a tensor."""
+    def reference(self, tensor: Tensor, dtype: Any = None) -> tuple[_Reference, int, tuple[int, ...]]:
+        """The reference, offset and strides of a tensor. `dtype` is that of a quantized tensor with these integers."""
         shown = tensor
         if min(tensor._tl_array.strides, default=0) < 0 or not hasattr(tensor._tl_kernels.backend, "memory"):
             shown = _copy_to_host(tensor)
-        reference = self.of(shown.untyped_storage(), shown.dtype, tensor)
+        reference = self.of(shown.untyped_storage(), dtype or shown.dtype, tensor)
         return reference, shown.storage_offset(), tuple(shown.stride())
 
 
@@ -110,6 +110,10 @@ def _tensor_rebuild_args(tensor: Any, storages: StorageCollector):
     hooks: OrderedDict = OrderedDict()
     if tensor._tl_is_sparse:
         return tensor_rebuild._rebuild_sparse_tensor, CALLBACKS.sparse("pickle_parts")(tensor)
+    if tensor.is_quantized:
+        values, quantizer = CALLBACKS.quantized("saved_parts")(tensor)
+        reference, offset, stride = storages.reference(values, tensor.dtype)
+        return tensor_rebuild._rebuild_qtensor, (reference, offset, size, stride, quantizer, requires_grad, hooks)
     if tensor._tl_kernels.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())
         return tensor_rebuild._rebuild_wrapper_subclass, (
@@ -148,13 +152,13 @@ def _tensor_rebuild_args(tensor: Any, storages: StorageCollector):
 def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
     warn_hooks_not_pickled(tensor)
     state = state_of(tensor)
-    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._tl_is_sparse):
+    if isinstance(tensor, Parameter) and (type(tensor) is Parameter or tensor._tl_rules):
         plain = tensor.detach()
         if state:
             return tensor_rebuild._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return tensor_rebuild._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
     function, args = _tensor_rebuild_args(tensor, storages)
-    if (type(tensor) is Tensor or tensor._tl_signs or tensor._tl_is_sparse) and not state:
+    if (type(tensor) is Tensor or tensor._tl_signs or tensor._tl_rules) and not state:
         return function, args
     return tensor_rebuild._rebuild_from_type_v2, (function, type(tensor), args, state)
 

@@ -9,7 +9,7 @@ from .._dispatch import NAMESPACES, Op
 from .._tensor import Parameter, Tensor
 from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
-from .._types import dtypes
+from .._types import dtypes, qschemes
 from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
 from .._types.package_name import is_torchlite_object
@@ -44,6 +44,9 @@ TYPED_STORAGES = {
     dtypes.BY_NAME[name]: StorageType(f"{dtypes.BY_NAME[name].scalar_name}Storage", dtypes.BY_NAME[name])
     for name in _TYPED
 }
+for _name, _integers in (("qint8", dtypes.int8), ("quint8", dtypes.uint8), ("qint32", dtypes.int32)):
+    _dtype = dtypes.NAME_ONLY[_name]
+    TYPED_STORAGES[_dtype] = StorageType(f"{_dtype.scalar_name}Storage", _integers)
 UNTYPED_STORAGE = StorageType("UntypedStorage", None)
 _STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}
 
@@ -68,6 +71,7 @@ REBUILDERS = {
         "_rebuild_meta_tensor_no_storage",
         "_rebuild_wrapper_subclass",
         "_rebuild_sparse_tensor",
+        "_rebuild_qtensor",
     )
 } | {
     ("torch._tensor", "_rebuild_from_type_v2"): tensor_rebuild._rebuild_from_type_v2,
@@ -90,6 +94,8 @@ def torch_name(obj) -> tuple[str, str] | None:
     if isinstance(obj, StorageType):
         return ("torch.storage" if obj.dtype is None else "torch"), obj.name
     if isinstance(obj, dtypes.dtype):
+        return "torch", obj.name
+    if isinstance(obj, qschemes.qscheme):
         return "torch", obj.name
     try:
         found = _CLASSES.get(obj)
@@ -114,9 +120,11 @@ def storage_type(module: str, name: str) -> StorageType | None:
 
 
 def find_plain_value(module: str, name: str):
-    """A dtype or storage class of PyTorch by name; None for other names."""
+    """A dtype, quantization scheme or storage class of PyTorch by name; None for other names."""
     if module == "torch" and name in dtypes.BY_NAME:
         return dtypes.BY_NAME[name]
+    if module == "torch" and name in qschemes.BY_NAME:
+        return qschemes.BY_NAME[name]
     return storage_type(module, name)
 
 

@@ -130,6 +130,13 @@ def _rebuild_sparse_tensor(layout, data):
     return CALLBACKS.sparse("rebuild")(layout, data)
 
 
+def _rebuild_qtensor(
+    storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks, metadata=None
+):
+    """Build a quantized tensor from its integers and the parameters of its quantizer, and validate them."""
+    return CALLBACKS.quantized("rebuild")(_rebuild_tensor(storage, storage_offset, size, stride), quantizer_params)
+
+
 def _get_layout(name):
     found = {str(v): v for v in vars(layouts).values() if isinstance(v, layouts.layout)}
     if name not in found:

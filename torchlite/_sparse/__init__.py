@@ -40,7 +40,7 @@ from .layout_conversion import (
     values_at,
 )
 from .matmul_ops import smm, sspaddmm
-from .op_dispatch import run_in_place, run_op, write_out
+from .op_dispatch import move, run_in_place, run_op, write_out
 from .printing import sparse_repr
 from .shape_ops import getitem
 from .sparse_grad_ops import lookup_with_sparse_grad

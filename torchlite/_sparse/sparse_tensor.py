@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, is_inference
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.error_translation import no_backend_kernel_error
 from .._tensor import Tensor
 from .._types.layouts import (
     contiguous_format,
@@ -108,7 +109,7 @@ class SparseData:
 
 def wrap_sparse(data: SparseData) -> SparseTensor:
     """A sparse tensor without history."""
-    GLOBALS["SPARSE"] = True
+    GLOBALS["SPARSE"] = GLOBALS["CLASS_RULES"] = True
     out: Any = _new(SparseTensor)
     values = data.values
     out._tl_array, out._tl_kernels, out.dtype, out._tl_node, out._tl_meta = (
@@ -125,14 +126,7 @@ def wrap_sparse(data: SparseData) -> SparseTensor:
 
 def no_kernel_error(name: str, tensor) -> NotImplementedError:
     """Return PyTorch's error for an op without a kernel for the tensor's layout."""
-    where = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL", "meta": "Meta"}.get(tensor.device.type, "CPU")
-    kind = {strided: "", sparse_coo: "Sparse"}.get(tensor.layout, "SparseCsr")
-    return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{kind}{where}' backend. This could be because the "
-        "operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using "
-        "custom build). If you are a Facebook employee using PyTorch on mobile, please visit "
-        "https://fburl.com/ptmfixes for possible resolutions."
-    )
+    return no_backend_kernel_error(name, {strided: "", sparse_coo: "Sparse"}.get(tensor.layout, "SparseCsr"), tensor)
 
 
 def _raise_no_strides(tensor) -> NoReturn:
@@ -145,6 +139,7 @@ class SparseTensor(Tensor):
     __slots__ = ()
     _tl_is_plain = True
     _tl_is_sparse = True
+    _tl_rules = "sparse"
 
     @property
     def layout(self) -> layout:

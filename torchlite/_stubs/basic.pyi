@@ -38,7 +38,7 @@ class dtype:
         does not compute.
 
         Raises:
-            TypeError: There are no tensors of this dtype, such as `torch.qint8`.
+            TypeError: The dtype is quantized, such as `torch.qint8`, or there are no tensors of it.
         """
     @property
     def is_floating_point(self) -> bool:
@@ -67,6 +67,19 @@ class Size(tuple[int, ...]):
 
 class layout:
     """The memory layout of a tensor's elements."""
+
+    name: str
+
+class qscheme:
+    """A quantization scheme, such as `torch.per_tensor_affine`.
+
+    An affine scheme stores a number ``x`` as the integer ``round(x / scale + zero_point)``. A symmetric one has the
+    zero point 0, or the middle of an unsigned range. Scale and zero point belong to a tensor, or to each channel.
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.qint8).qscheme()
+        torch.per_tensor_affine
+    """
 
     name: str
 
@@ -475,6 +488,11 @@ class RemovableHandle(Protocol):
     def __enter__(self) -> Any: ...
     def __exit__(self, *exc: object) -> None: ...
 
+per_tensor_affine: qscheme
+per_channel_affine: qscheme
+per_tensor_symmetric: qscheme
+per_channel_symmetric: qscheme
+per_channel_affine_float_qparams: qscheme
 strided: layout
 jagged: layout
 sparse_coo: layout

@@ -716,6 +716,41 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: _b.int, *, out_int32: 
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: _b.bool = False, transpose: _b.bool = False
 ) -> Tensor: ...
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: DType) -> Any:
+    """Quantizes a tensor with one scale and one zero point."""
+
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: _b.int, dtype: DType) -> Tensor:
+    """Quantizes a tensor with a scale and a zero point for each entry of a dimension."""
+
+def quantize_per_tensor_dynamic(input: Tensor, dtype: DType, reduce_range: _b.bool) -> Tensor:
+    """Quantizes a tensor with a scale and a zero point that fit its least and greatest numbers."""
+
+def dequantize(input: Any, tensors: Any = None) -> Any:
+    """Returns the numbers of a quantized tensor, ``(integer - zero_point) * scale``."""
+
+def int_repr(input: Tensor) -> Tensor:
+    """Returns the integers of a quantized tensor."""
+
+def q_scale(input: Tensor) -> _b.float:
+    """Returns the scale of a tensor that is quantized per tensor."""
+
+def q_zero_point(input: Tensor) -> _b.int:
+    """Returns the zero point of a tensor that is quantized per tensor."""
+
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """Returns the scales of a tensor that is quantized per channel, in float64."""
+
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """Returns the zero points of a tensor that is quantized per channel."""
+
+def q_per_channel_axis(input: Tensor) -> _b.int:
+    """Returns the dimension of the channels of a tensor that is quantized per channel."""
+
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: _b.float, zero_point: _b.int) -> Tensor: ...
+def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _b.int) -> Tensor: ...
+def _empty_affine_quantized(
+    size: Any, *, scale: _b.float = 1, zero_point: _b.int = 0, dtype: DType, device: DeviceLike = None
+) -> Tensor: ...
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
 

@@ -14,6 +14,7 @@ from .basic import device as _device
 from .basic import dtype as _dtype
 from .basic import layout as _layout
 from .basic import memory_format as _memory_format
+from .basic import qscheme as _qscheme
 from .methods import TensorMethods
 
 class Tensor(TensorMethods):
@@ -434,6 +435,35 @@ class Tensor(TensorMethods):
 
         Args:
             the_template: The other tensor.
+        """
+    def dequantize(self) -> Tensor:
+        """Returns the numbers of a quantized tensor, ``(integer - zero_point) * scale``, in float32.
+
+        Example:
+            >>> torch.quantize_per_tensor(torch.tensor([0.24]), 0.1, 0, torch.quint8).dequantize()
+            tensor([0.2000])
+        """
+    def int_repr(self) -> Tensor:
+        """Returns the integers of a quantized tensor, as `torch.int_repr`."""
+    def q_scale(self) -> _b.float:
+        """Returns the scale of a tensor that is quantized per tensor, as `torch.q_scale`."""
+    def q_zero_point(self) -> _b.int:
+        """Returns the zero point of a tensor that is quantized per tensor, as `torch.q_zero_point`."""
+    def q_per_channel_scales(self) -> Tensor:
+        """Returns the scales of the channels, as `torch.q_per_channel_scales`."""
+    def q_per_channel_zero_points(self) -> Tensor:
+        """Returns the zero points of the channels, as `torch.q_per_channel_zero_points`."""
+    def q_per_channel_axis(self) -> _b.int:
+        """Returns the dimension of the channels, as `torch.q_per_channel_axis`."""
+    def qscheme(self) -> _qscheme:
+        """Returns the quantization scheme.
+
+        Raises:
+            NotImplementedError: The tensor is not quantized.
+
+        Example:
+            >>> torch.quantize_per_tensor(torch.ones(2), 0.5, 0, torch.qint8).qscheme()
+            torch.per_tensor_affine
         """
     def smm(self, mat2: Tensor) -> Tensor:
         """Returns the product of a sparse matrix and a dense one, as a sparse matrix.

@@ -112,6 +112,11 @@ def rebuild_sparse(layout: Any, parts: tuple, requires_grad: bool, state: Any):
     return _finish_rebuild(CALLBACKS.sparse("rebuild")(layout, parts), requires_grad, call.Tensor, state)
 
 
+def rebuild_quantized(values: Any, quantizer: tuple, state: Any):
+    """A quantized tensor out of a pickle."""
+    return _finish_rebuild(CALLBACKS.quantized("rebuild")(values, quantizer), False, call.Tensor, state)
+
+
 def _finish_rebuild(out: Any, requires_grad: bool, cls, state: Any):
     out = out.detach()
     if cls is not call.Tensor:
@@ -142,6 +147,8 @@ def reduce_tensor(tensor: Any):
     warn_hooks_not_pickled(tensor)
     if tensor._tl_is_sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
+    if tensor.is_quantized:
+        return rebuild_quantized, (*CALLBACKS.quantized("saved_parts")(tensor), state_of(tensor))
     if tensor._tl_signs:
         return rebuild_conj_neg, (
             tensor._plain_tensor_on_memory(),

@@ -357,7 +357,7 @@ class PropertyMethods(TensorSlots):
     is_sparse = property(lambda self: False, doc="Whether the layout is COO.")
     is_sparse_csr = property(lambda self: False, doc="Whether the layout is CSR.")
     is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's: always ``False``.")
-    is_quantized = property(lambda self: False, doc="Whether the tensor is quantized: always ``False``.")
+    is_quantized = property(lambda self: False, doc="Whether the tensor is quantized.")
     is_nested = property(lambda self: False, doc="Whether the tensor is nested: always ``False``.")
 
     def is_conj(self) -> bool:

@@ -14,6 +14,7 @@ class SparseMethods(ConversionMethods):
 
     __slots__ = ()
     _tl_is_sparse = False
+    _tl_rules: str | None = None
 
     def to_dense(self, dtype=None, *, masked_grad=None):
         """Returns a dense tensor: itself if it is dense.

@@ -25,6 +25,7 @@ from .conversions import ConversionMethods
 from .operators import OperatorMethods
 from .properties import PropertyMethods
 from .python_protocols import PythonProtocols
+from .quantized_methods import QuantizedMethods
 from .sparse_methods import SparseMethods
 
 
@@ -65,7 +66,7 @@ def _add_method(name: str, record: Op) -> None:
 
 if TYPE_CHECKING:
 
-    class _Parts(SparseMethods, OperatorMethods):
+    class _Parts(QuantizedMethods, OperatorMethods):
         """Mixins of Tensor."""
 else:
     _Parts = object
@@ -73,7 +74,10 @@ else:
 
 def _merge_mixins(tensor: type) -> type:
     """The class with what its parts have: as bases at run time, each would slow down the end of every Tensor."""
-    for part in (PropertyMethods, AutogradMethods, PythonProtocols, ConversionMethods, SparseMethods, OperatorMethods):
+    for part in (
+        PropertyMethods, AutogradMethods, PythonProtocols, ConversionMethods, SparseMethods, QuantizedMethods,
+        OperatorMethods,
+    ):  # fmt: skip
         for name, value in vars(part).items():
             if name not in ("__module__", "__doc__", "__slots__", "__annotations__"):
                 setattr(tensor, name, value)
@@ -247,8 +251,7 @@ def _to_subclass(result, cls):
 
 
 for _name in (
-    "dequantize", "index", "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
-    "q_scale", "q_zero_point", "qscheme", "to_mkldnn", "to_padded_tensor",
+    "index", "to_mkldnn", "to_padded_tensor",
 ):  # fmt: skip
     setattr(Tensor, _name, unsupported_function(f"torch.Tensor.{_name}"))
 Tensor._tl_memory = Tensor.__dict__["_tl_array"]  # the same attribute: only tensors with bits distinguish the two

@@ -73,10 +73,12 @@ class dtype:
         does not compute.
 
         Raises:
-            TypeError: There are no tensors of this dtype, such as `torch.qint8`.
+            TypeError: The dtype is quantized, such as `torch.qint8`, or there are no tensors of it.
         """
         if self._np is None:
             if self.name in NAME_ONLY:
+                if self.name in ("qint8", "quint8", "qint32"):
+                    raise TypeError(f"{self!r}: torch.quantize_per_tensor makes tensors of this dtype from float32")
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
             if self.name in OPAQUE:
                 return OPAQUE[self.name]

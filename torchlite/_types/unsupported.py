@@ -6,11 +6,6 @@ from typing import Any
 
 # The reasons, by the beginning of the name after "torch."; the first match counts.
 _REASONS = {
-    "quantize_": "quantised tensors are not supported",
-    "dequantize": "quantised tensors are not supported",
-    "qscheme": "quantised tensors are not supported",
-    "q_": "quantised tensors are not supported",
-    "int_repr": "quantised tensors are not supported",
     "to_mkldnn": "no tensor has the layout of MKL-DNN",
     "to_padded_tensor": "nested tensors are not supported",
     "index": "first-class dimensions (functorch.dim) are not supported",
@@ -47,9 +42,9 @@ def unsupported_function(name: str) -> UnsupportedFunction:
     """A function that raises NotImplementedError with the reason.
 
     >>> from torchlite._types.unsupported import unsupported_function
-    >>> unsupported_function("torch.quantize_per_tensor")()
+    >>> unsupported_function("torch.Tensor.to_mkldnn")()
     Traceback (most recent call last):
         ...
-    NotImplementedError: torchlite has no torch.quantize_per_tensor: quantised tensors are not supported
+    NotImplementedError: torchlite has no torch.Tensor.to_mkldnn: no tensor has the layout of MKL-DNN
     """
     return UnsupportedFunction(name)

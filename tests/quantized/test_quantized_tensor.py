@@ -1,0 +1,92 @@
+"""Quantized tensors: memory, devices, copies, and ops that they lack."""
+
+import copy
+import pickle
+
+import pytest
+
+import torchlite as torch
+
+
+@pytest.fixture
+def quantized(device):
+    x = torch.tensor([[-1.0, 0.0, 1.26], [2.5, 100.0, -3.0]], device=device)
+    return torch.quantize_per_tensor(x, 0.1, 10, torch.quint8)
+
+
+def test_views_share_memory_and_count_writes(quantized):
+    view, before = quantized.view(-1)[1:3], quantized._version
+    view[0] = 2.0
+    assert quantized.dequantize()[0].tolist() == pytest.approx([-1.0, 2.0, 1.3])
+    assert view._version == 1 and quantized._version == before
+
+
+def test_tensors_move_and_compare(quantized, device):
+    there = quantized.cpu()
+    assert there.device.type == "cpu" and there.q_scale() == 0.1
+    assert torch.equal(there.to(device), quantized) and quantized.to(device) is quantized
+    assert quantized.type() == f"torch.quantized.{'' if device == 'cpu' else device + '.'}QUInt8Tensor"
+    assert not torch.equal(quantized, torch.quantize_per_tensor(quantized.dequantize(), 0.1, 11, torch.quint8))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, torch.clone, lambda q: pickle.loads(pickle.dumps(q))])
+def test_copies_are_equal_and_separate(copied, quantized):
+    found = copied(quantized)
+    assert torch.equal(found, quantized) and type(found) is type(quantized)
+    found[0, 0] = 5.0
+    assert not torch.equal(found, quantized)
+
+
+def test_channels_are_checked_and_copied(device):
+    x, scales = torch.ones(2, 3, device=device), torch.tensor([0.5, 0.25], device=device)
+    zero_points = torch.zeros(2, dtype=torch.int64, device=device)
+    q = torch.quantize_per_channel(x, scales, zero_points, 0, torch.qint8)
+    assert q.int_repr().tolist() == [[2, 2, 2], [4, 4, 4]] and q.q_per_channel_axis() == 0
+    assert q.q_per_channel_zero_points().dtype is torch.int64 and q.qscheme() is torch.per_channel_affine
+    assert torch.equal(q.clone(), q) and torch.equal(q[1], torch.quantize_per_tensor(x[1], 0.25, 0, torch.qint8))
+    with pytest.raises(RuntimeError, match="only on uniformly quantized tensor"):
+        q.t()
+    with pytest.raises(RuntimeError, match="number of elements in scales and zero_points must match"):
+        torch.quantize_per_channel(x, scales, zero_points[:1], 0, torch.qint8)
+
+
+def test_integers_make_a_tensor(device):
+    integers = torch.tensor([1, 3], dtype=torch.uint8, device=device)
+    q = torch._make_per_tensor_quantized_tensor(integers, 0.5, 1)
+    assert q.dequantize().tolist() == [0.0, 1.0]
+    integers[0] = 9
+    assert q.int_repr().tolist() == [1, 3]
+    empty = torch._empty_affine_quantized([2, 3], scale=0.1, zero_point=4, dtype=torch.qint32, device=device)
+    assert (empty.shape, empty.q_zero_point(), empty.dtype) == ((2, 3), 4, torch.qint32)
+
+
+def test_special_numbers_become_limits(device):
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), 1e30], device=device)
+    limits = {torch.quint8: [255, 255, 0, 255], torch.qint8: [127, 127, -128, 127],
+              torch.qint32: [-(2**31), 2**31 - 1, -(2**31), 2**31 - 1]}  # fmt: skip
+    for dtype, expected in limits.items():
+        assert torch.quantize_per_tensor(x, 0.1, 10, dtype).int_repr().tolist() == expected
+
+
+def test_no_gradients(quantized):
+    x = torch.ones(2, requires_grad=True)
+    assert not torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).requires_grad
+    with pytest.raises(RuntimeError, match="floating point"):
+        quantized.requires_grad_()
+
+
+def test_absent_ops_say_so(quantized):
+    where = {"cpu": "CPU", "opencl": "OpenCL", "cuda": "CUDA"}[quantized.device.type]
+    for call in (lambda: quantized.exp(), lambda: quantized @ quantized.t(), lambda: quantized.add_(1)):
+        with pytest.raises(NotImplementedError, match=f"arguments from the 'Quantized{where}' backend"):
+            call()
+    with pytest.raises(NotImplementedError, match="torch.quint4x2"):
+        torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint4x2)
+    with pytest.raises(TypeError, match="torch.quantize_per_tensor makes tensors of this dtype"):
+        torch.zeros(2, dtype=torch.qint8)
+
+
+def test_sparse_and_quantized_tensors_keep_their_own_rules(quantized, device):
+    sparse = torch.eye(2, device=device).to_sparse()
+    assert (sparse + sparse).to_dense().tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert torch.relu(quantized).is_quantized and sparse.cpu().is_sparse

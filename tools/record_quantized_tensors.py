@@ -1,0 +1,32 @@
+"""Record what PyTorch answers to programs with quantized tensors, and write a checkpoint of them.
+
+usage: python tools/record_quantized_tensors.py
+
+It needs PyTorch, and rewrites tests/quantized/answers.json and tests/quantized/written_by_pytorch.pt.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tests.quantized import cases
+
+
+def main() -> None:
+    answers = {
+        dtype: {name: cases.answer(torch, name, dtype) for name in cases.PROGRAMS} for dtype in cases.ZERO_POINTS
+    }
+    lines = [json.dumps({dtype: found})[1:-1] for dtype, found in answers.items()]
+    cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
+    x = cases.numbers(torch)
+    q = torch.quantize_per_tensor(x, 0.05, 7, torch.quint8)
+    torch.save({"tensor": q, "view": q[1], "channels": cases.per_channel(torch, q, x)}, cases.WRITTEN)
+
+
+if __name__ == "__main__":
+    main()

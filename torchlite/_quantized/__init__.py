@@ -1,0 +1,18 @@
+"""Quantized tensors: integers with a scale and a zero point. The core reaches this package through
+`CALLBACKS.quantized`.
+"""
+
+from .op_dispatch import convert, getitem, move, run_in_place, run_op, setitem, write_out
+from .printing import quantized_repr
+from .public_functions import (
+    dequantize,
+    get_scheme,
+    int_repr,
+    q_per_channel_axis,
+    q_per_channel_scales,
+    q_per_channel_zero_points,
+    q_scale,
+    q_zero_point,
+)
+from .quantized_tensor import QuantizedData, QuantizedTensor, is_quantized, wrap_quantized
+from .saved_tensors import rebuild, saved_parts
