@@ -2,7 +2,7 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites tests/quantized/answers.json and tests/quantized/written_by_pytorch.pt.
+It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tests.quantized import cases
+from tests.quantized import cases, library_cases
 
 
 def main() -> None:
@@ -23,6 +23,8 @@ def main() -> None:
     }
     lines = [json.dumps({dtype: found})[1:-1] for dtype, found in answers.items()]
     cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
+    calls = {name: library_cases.answer(torch, name) for name in library_cases.CALLS}
+    library_cases.ANSWERS.write_text(json.dumps(calls) + "\n")
     x = cases.numbers(torch)
     q = torch.quantize_per_tensor(x, 0.05, 7, torch.quint8)
     torch.save({"tensor": q, "view": q[1], "channels": cases.per_channel(torch, q, x)}, cases.WRITTEN)

@@ -62,6 +62,8 @@ class _Ops:
             _declare_record_function()
         if name in ("_c10d_functional", "c10d_functional", "c10d") and ("c10d", "scatter_") not in DEFINED:
             CALLBACKS.declare_collectives()
+        if name == "quantized" and ("quantized", "linear") not in DEFINED:
+            CALLBACKS.quantized("declare_ops")()
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:

@@ -209,8 +209,9 @@ def type_error(op: Op, param, position: int, value) -> TypeError:
 def no_backend_kernel_error(name: str, kind: str, tensor: Any) -> NotImplementedError:
     """PyTorch's error for an op without a kernel for a kind of tensors, such as "Sparse" on the tensor's device."""
     where = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL", "meta": "Meta"}.get(tensor.device.type, "CPU")
+    name = name if "::" in name else f"aten::{name}"
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the '{kind}{where}' backend. This could be because the "
+        f"Could not run '{name}' with arguments from the '{kind}{where}' backend. This could be because the "
         "operator doesn't exist for this backend, or was omitted during the selective/custom build process (if using "
         "custom build). If you are a Facebook employee using PyTorch on mobile, please visit "
         "https://fburl.com/ptmfixes for possible resolutions."

@@ -45,6 +45,8 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "None": lambda v: v is None,
     "NoneType": lambda v: v is None,
 }
+# Classes that PyTorch's libraries define in C++. Ours name theirs as `_schema_type`.
+_CUSTOM = "__torch__.torch.classes."
 _TYPE_NAMES = {
     "None": "NoneType",
     "Scalar": "number",
@@ -65,7 +67,7 @@ class SchemaType:
             self.suffixes.append(text[cut:])
             text = text[:cut]
         self.base = text
-        if text not in _TYPES:
+        if text not in _TYPES and not text.startswith(_CUSTOM):
             raise RuntimeError(
                 "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; "
                 "for a full list, please see "
@@ -75,7 +77,9 @@ class SchemaType:
     def holds(self, value: Any, level: int = 0) -> bool:
         """True if a value has this type."""
         if level == len(self.suffixes):
-            return _TYPES[self.base](value)
+            if self.base in _TYPES:
+                return _TYPES[self.base](value)
+            return getattr(type(value), "_schema_type", None) == self.base
         suffix = self.suffixes[level]
         if suffix == "?":
             return value is None or self.holds(value, level + 1)
@@ -121,7 +125,7 @@ class AliasInfo:
 # Groups: base type, list suffix before the alias annotation, annotation, list suffix after it, name. The annotation `!`
 # means a write to an alias set of its own.
 _ARGUMENT = re.compile(
-    r"\s*(\w+)((?:\[\])?(?=\s*[(!]))?(?:\s*(?:\(([\w|]+!?(?:\s*->\s*[^)]*)?)\)|(!)\s*))?((?:\?|\[\d*\])*)"
+    r"\s*([\w.]+)((?:\[\])?(?=\s*[(!]))?(?:\s*(?:\(([\w|]+!?(?:\s*->\s*[^)]*)?)\)|(!)\s*))?((?:\?|\[\d*\])*)"
     r"(?:(?:\s+|(?<=[!\s]))(\w+))?\s*"
 )
 

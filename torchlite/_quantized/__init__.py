@@ -2,6 +2,7 @@
 `CALLBACKS.quantized`.
 """
 
+from .library_ops import declare_ops
 from .op_dispatch import convert, getitem, move, run_in_place, run_op, setitem, write_out
 from .printing import quantized_repr
 from .public_functions import (

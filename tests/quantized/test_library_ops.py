@@ -1,0 +1,80 @@
+"""`torch.ops.quantized` answers what PyTorch answered (`tools/record_quantized_tensors.py`)."""
+
+import json
+
+import pytest
+
+import torchlite as torch
+from tests.quantized import library_cases
+
+RECORDED = json.loads(library_cases.ANSWERS.read_text())
+
+
+def _flatten(value):
+    if isinstance(value, list):
+        return [part for item in value for part in _flatten(item)]
+    return [value]
+
+
+@pytest.mark.parametrize("name", library_cases.CALLS)
+def test_ops_answer_as_in_pytorch(name):
+    """Integers may differ by one, where PyTorch rounds a product before it is scaled."""
+    found, expected = _flatten(json.loads(json.dumps(library_cases.answer(torch, name)))), _flatten(RECORDED[name])
+    if RECORDED[name][0] in ("torch.quint8", "torch.qint8", "float32"):
+        assert found[0] == expected[0] and len(found) == len(expected)
+        near = 1 if "q" in found[0] else 2e-6
+        torch.testing.assert_close(torch.tensor(found[1:]), torch.tensor(expected[1:]), rtol=2e-6, atol=near)
+    else:
+        assert found == expected
+
+
+def test_all_calls_are_recorded():
+    assert list(RECORDED) == list(library_cases.CALLS)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_integer_convolutions_are_those_of_the_numbers(rank):
+    i = library_cases.Inputs(torch)
+    image = torch.quantize_per_tensor(i.floats(2, 4, *(7, 6, 5)[:rank]), 0.05, 64, torch.quint8)
+    packed = i.conv(rank)
+    ops = torch.ops.quantized
+    found = getattr(ops, f"conv{rank}d")(image, packed, 0.1, 90)
+    weight, bias = getattr(ops, f"conv{rank}d_unpack")(packed)
+    numbers = getattr(torch.nn.functional, f"conv{rank}d")(
+        image.dequantize(), weight.dequantize(), bias, [2] + [1] * (rank - 1), 1, 1, 2
+    )
+    expected = torch.quantize_per_tensor(numbers, 0.1, 90, torch.quint8)
+    assert (found.int_repr().int() - expected.int_repr().int()).abs().max() <= 1
+
+
+def test_dynamic_convolutions_are_near_those_of_the_numbers():
+    """PyTorch's sums overflow."""
+    i = library_cases.Inputs(torch)
+    packed = i.conv(2, 1)
+    weight, bias = torch.ops.quantized.conv2d_unpack(packed)
+    expected = torch.nn.functional.conv2d(i.image, weight.dequantize(), bias, (2, 1), 1)
+    found = torch.ops.quantized.conv2d_dynamic(i.image, packed, False)
+    step = torch.quantize_per_tensor_dynamic(i.image, torch.quint8, False).q_scale()
+    limit = 0.51 * step * weight.dequantize().abs().sum((1, 2, 3))
+    assert ((found - expected).abs() <= limit.view(-1, 1, 1)).all()
+
+
+def test_relu_does_not_stay_with_the_weights():
+    """In PyTorch, packed weights of a convolution keep the activation of their first call."""
+    i = library_cases.Inputs(torch)
+    packed, ops = i.conv(2), torch.ops.quantized
+    assert ops.conv2d_relu(i.qimage, packed, 0.1, 90).int_repr().min() == 90
+    assert ops.conv2d(i.qimage, packed, 0.1, 90).int_repr().min() < 90
+
+
+def test_another_class_of_parameters_is_refused():
+    i = library_cases.Inputs(torch)
+    with pytest.raises((RuntimeError, TypeError)):
+        torch.ops.quantized.linear(i.qx, i.conv(2), 0.1, 1)
+
+
+def test_pruned_embeddings_are_refused():
+    i = library_cases.Inputs(torch)
+    packed = torch.ops.quantized.embedding_bag_prepack(i.table)
+    with pytest.raises(NotImplementedError, match="pruned"):
+        torch.ops.quantized.embedding_byte(packed, torch.tensor([0]), True)

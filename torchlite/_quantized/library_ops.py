@@ -1,0 +1,326 @@
+"""`torch.ops.quantized`: ops on quantized tensors with a scale and a zero point for the result, which quantized modules
+and programs that PyTorch exported call.
+
+Most compute on the numbers and quantize the result. Products and convolutions compute on the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torchlite as torch
+import torchlite.nn.functional as F
+
+from .packed_parameters import Conv3dPackedParams, ConvPackedParams, EmbeddingPackedParams, LinearPackedParams
+from .quantized_tensor import is_quantized, wrap_quantized
+from .quantizers import INTEGERS, PerTensor
+
+_LINEAR, _EMBEDDING = LinearPackedParams._schema_type, EmbeddingPackedParams._schema_type
+# The functions that compute the ops, by schema.
+OPS: dict[str, Callable[..., Any]] = {}
+
+
+def _as(numbers: Any, like: Any, scale: float, zero_point: int) -> Any:
+    return torch.quantize_per_tensor(numbers, scale, zero_point, like.dtype)
+
+
+def _relu(x: Any) -> Any:
+    return torch.relu(x)
+
+
+def _op(schema: str) -> Callable[[Any], Any]:
+    def declare(function: Any) -> Any:
+        OPS[schema] = function
+        return function
+
+    return declare
+
+
+# -- elementwise ----------------------------------------------------------------------------------------------------
+
+
+def _binary(name: str, function: Any) -> None:
+    def compute(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
+        return _as(function(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
+
+    def into(qa: Any, qb: Any, out: Any) -> Any:
+        return out.copy_(compute(qa, qb, out.q_scale(), out.q_zero_point()))
+
+    scalar = _add_number if name == "add" else _multiply_number
+    for end, after in (("", lambda x: x), ("_relu", _relu)):
+        OPS[f"{name}{end}(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc"] = (
+            lambda qa, qb, scale, zero_point, after=after: after(compute(qa, qb, scale, zero_point))
+        )
+        OPS[f"{name}{end}.out(Tensor qa, Tensor qb, Tensor(a!) out) -> Tensor(a!) out"] = (
+            lambda qa, qb, out, after=after: out.copy_(after(into(qa, qb, out)))
+        )
+        OPS[f"{name}{end}.Scalar(Tensor qa, Scalar b) -> Tensor qc"] = lambda qa, b, after=after: after(scalar(qa, b))
+        OPS[f"{name}{end}.Scalar2(Scalar b, Tensor qa) -> Tensor qc"] = lambda b, qa, after=after: after(scalar(qa, b))
+        OPS[f"{name}_scalar{end}(Tensor qa, Scalar b) -> Tensor qc"] = lambda qa, b, after=after: after(scalar(qa, b))
+        OPS[f"{name}_scalar{end}.Tensor(Tensor qa, Tensor b) -> Tensor qc"] = lambda qa, b, after=after: after(
+            scalar(qa, b.item())
+        )
+
+
+def _add_number(qa: Any, b: float) -> Any:
+    """Add a number: the zero point moves, and where it leaves the range the scale grows."""
+    _, low, high = _limits(qa)
+    scale, zero_point = qa.q_scale(), qa.q_zero_point()
+    shift = round(b / scale)
+    moved = zero_point - shift
+    if low <= moved <= high:
+        return wrap_quantized(qa._values.clone(), PerTensor(scale, moved))
+    bound = low if moved < low else high
+    # The range of the result, of which one end is the moved zero point's.
+    wider = (high - moved if moved < low else moved - low) / (high - low) * scale
+    return _as(qa.dequantize() + b, qa, wider, bound)
+
+
+def _multiply_number(qa: Any, b: float) -> Any:
+    """Multiply by a number: the scale changes, and of a negative number the integers are mirrored."""
+    _, low, high = _limits(qa)
+    scale, zero_point = qa.q_scale(), qa.q_zero_point()
+    if b > 0:
+        return wrap_quantized(qa._values.clone(), PerTensor(scale * b, zero_point))
+    if b == 0:
+        return wrap_quantized(torch.zeros_like(qa._values), PerTensor(1.0, 0))
+    mirrored = (high + low - qa._values.to(torch.int32)).to(qa._values.dtype)
+    return wrap_quantized(mirrored, PerTensor(scale * -b, high + low - zero_point))
+
+
+def _limits(qa: Any) -> tuple[Any, int, int]:
+    return INTEGERS[qa.dtype]
+
+
+_binary("add", torch.add)
+_binary("mul", torch.mul)
+
+
+@_op("matmul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc")
+def _matmul(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
+    return _as(torch.matmul(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
+
+
+def _unary(schema: str, function: Any) -> None:
+    """An op of one quantized tensor, whose last parameters are the scale and the zero point of the result."""
+    OPS[f"{schema}, float output_scale, int output_zero_point) -> Tensor"] = lambda x, *rest: _as(
+        function(x.dequantize(), *rest[:-2]), x, *rest[-2:]
+    )
+
+
+_unary("hardswish(Tensor input", F.hardswish)
+_unary("sigmoid(Tensor qx", torch.sigmoid)
+_unary("softmax(Tensor qx, int dim", torch.softmax)
+_unary("leaky_relu(Tensor qx, Scalar negative_slope, bool inplace", lambda x, slope, inplace: F.leaky_relu(x, slope))
+_unary("prelu(Tensor qx, Tensor weight", lambda x, weight: F.prelu(x, _numbers(weight)))
+_unary("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps", F.layer_norm)
+_unary("group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps", F.group_norm)
+_unary(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps",
+    lambda x, weight, bias, eps: F.instance_norm(x, weight=weight, bias=bias, eps=eps),
+)
+for _rank in ("", "1d", "2d", "3d"):
+    for _end in ("", "_relu"):
+
+        def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, end: str = _end) -> Any:
+            out = F.batch_norm(x, mean, var, weight, bias, eps=eps)
+            return torch.relu(out) if end else out
+
+        _unary(
+            f"batch_norm{_rank}{_end}(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps",
+            _batch_norm,
+        )
+
+
+def _numbers(value: Any) -> Any:
+    return value.dequantize() if is_quantized(value) else value
+
+
+@_op(
+    "elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) "
+    "-> Tensor"
+)
+def _elu(
+    x: Any, output_scale: float, output_zero_point: int, alpha: float = 1, scale: float = 1, inner: float = 1
+) -> Any:
+    numbers = x.dequantize()
+    out = torch.where(numbers > 0, numbers, alpha * torch.expm1(numbers * inner)) * scale
+    return _as(out, x, output_scale, output_zero_point)
+
+
+@_op("celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> Tensor")
+def _celu(x: Any, output_scale: float, output_zero_point: int, alpha: float = 1) -> Any:
+    return _as(F.celu(x.dequantize(), alpha), x, output_scale, output_zero_point)
+
+
+@_op("dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool training=False) -> Tensor")
+def _dropout(x: Any, output_scale: float, output_zero_point: int, p: float = 0.5, training: bool = False) -> Any:
+    return _as(F.dropout(x.dequantize(), p, training), x, output_scale, output_zero_point)
+
+
+@_op("relu6(Tensor qx, bool inplace=False) -> Tensor")
+def _relu6(qx: Any, inplace: bool = False) -> Any:
+    out = F.relu6(qx)
+    return qx.copy_(out) if inplace else out
+
+
+OPS["threshold(Tensor qx, Scalar threshold, Scalar value) -> Tensor qy"] = lambda qx, threshold, value: F.threshold(
+    qx, threshold, value
+)
+OPS["clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor qy"] = lambda qx, min=None, max=None: torch.clamp(
+    qx, min, max
+)
+for _rank in ("1d", "2d"):
+    OPS[
+        f"max_pool{_rank}(Tensor qx, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) "
+        "-> Tensor"
+    ] = getattr(F, f"max_pool{_rank}")
+
+
+def _concatenate(after: Any) -> Any:
+    def compute(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Any:
+        scale = qx[0].q_scale() if scale is None else scale
+        zero_point = qx[0].q_zero_point() if zero_point is None else zero_point
+        return after(_as(torch.cat([part.dequantize() for part in qx], dim), qx[0], scale, zero_point))
+
+    return compute
+
+
+OPS["cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] = _concatenate(lambda x: x)
+OPS["cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] = _concatenate(_relu)
+
+# -- linear layers --------------------------------------------------------------------------------------------------
+
+OPS[f"linear_prepack(Tensor W, Tensor? B=None) -> {_LINEAR} W_prepack"] = LinearPackedParams
+OPS[f"linear_unpack({_LINEAR} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"] = lambda packed: packed.unpack()
+for _end, _after in (("", lambda x: x), ("_relu", _relu)):
+    OPS[f"linear{_end}(Tensor X, {_LINEAR} W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y"] = (
+        lambda x, packed, scale, zero_point, after=_after: after(packed(x, scale, zero_point))
+    )
+    OPS[f"linear{_end}_dynamic(Tensor X, {_LINEAR} W_prepack, bool reduce_range=False) -> Tensor Y"] = (
+        lambda x, packed, reduce_range=False, after=_after: after(packed.dynamic(x, reduce_range))
+    )
+
+
+def _linear_then(function: Any) -> Any:
+    def compute(x: Any, packed: Any, scale: float, zero_point: int, *rest: Any) -> Any:
+        weight, bias = packed.unpack()
+        numbers = F.linear(x.dequantize(), weight.dequantize(), bias)
+        return _as(function(numbers, *rest), x, scale, zero_point)
+
+    return compute
+
+
+_AND = f"(Tensor X, {_LINEAR} W_prepack, float Y_scale_i, int Y_zero_point_i"
+OPS[f"linear_leaky_relu{_AND}, float negative_slope) -> Tensor Y"] = _linear_then(F.leaky_relu)
+OPS[f"linear_tanh{_AND}) -> Tensor Y"] = _linear_then(torch.tanh)
+
+# -- convolutions ---------------------------------------------------------------------------------------------------
+
+
+def _convolutions(rank: int) -> None:
+    made = Conv3dPackedParams if rank == 3 else ConvPackedParams
+    packed_class = made._schema_type
+
+    def prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        return made(weight, bias, stride, padding, dilation, groups)
+
+    def prepack_transposed(
+        weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
+    ) -> Any:
+        return made(weight, bias, stride, padding, dilation, groups, output_padding)
+
+    geometry = "int[] stride, int[] padding, int[] dilation, int groups"
+    OPS[f"conv{rank}d_prepack(Tensor weight, Tensor? bias, {geometry}) -> {packed_class}"] = prepack
+    OPS[
+        f"conv_transpose{rank}d_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, "
+        f"int[] output_padding, int[] dilation, int groups) -> {packed_class}"
+    ] = prepack_transposed
+    tail = "float output_scale, int output_zero_point) -> Tensor"
+    for end, after in (("", lambda x: x), ("_relu", _relu)):
+        name = f"conv{rank}d{end}" + ".new" * (rank > 1)
+        OPS[f"{name}(Tensor qx, {packed_class} packed_weight, {tail}"] = (
+            lambda x, packed, scale, zero_point, after=after: after(packed(x, scale, zero_point))
+        )
+        if rank > 1:
+            OPS[f"conv{rank}d{end}(Tensor qx, {packed_class} weight, {geometry}, {tail}"] = (
+                lambda x, packed, stride, padding, dilation, groups, scale, zero_point, after=after: after(
+                    prepack(packed._weight, packed._bias, stride, padding, dilation, groups)(x, scale, zero_point)
+                )
+            )
+    OPS[f"conv{rank}d_dynamic(Tensor qx, {packed_class} packed_weight, bool reduce_range=False) -> Tensor"] = (
+        lambda x, packed, reduce_range=False: packed.dynamic(x, reduce_range)
+    )
+    OPS[f"conv_transpose{rank}d(Tensor qx, {packed_class} packed_weight, {tail}"] = (
+        lambda x, packed, scale, zero_point: packed(x, scale, zero_point)
+    )
+    for name in (f"conv{rank}d", f"conv_transpose{rank}d"):
+        results = "(Tensor unpacked_weights, Tensor? B_origin)"
+        OPS[f"{name}_unpack({packed_class} packed_weights) -> {results}"] = lambda packed: packed.unpack()
+        if rank > 1:
+            for part, kind in (
+                ("stride", "int[]"), ("padding", "int[]"), ("dilation", "int[]"), ("output_padding", "int[]"),
+                ("groups", "int"), ("transpose", "int"),
+            ):  # fmt: skip
+                OPS[f"{name}_{part}({packed_class} packed_weights) -> {kind}"] = lambda packed, part=part: (
+                    int(found) if isinstance(found := getattr(packed, part)(), bool) else found
+                )
+
+
+for _dims in (1, 2, 3):
+    _convolutions(_dims)
+
+
+@_op(
+    f"conv2d_add(Tensor qx, Tensor qaccum, {ConvPackedParams._schema_type} packed_weight, float output_scale, "
+    "int output_zero_point) -> Tensor"
+)
+def _conv2d_add(qx: Any, qaccum: Any, packed: Any, output_scale: float, output_zero_point: int) -> Any:
+    numbers = packed._on_numbers(qx.dequantize()) + qaccum.dequantize()
+    return _as(numbers, qx, output_scale, output_zero_point)
+
+
+# -- embeddings -----------------------------------------------------------------------------------------------------
+
+OPS[f"embedding_bag_prepack(Tensor weight) -> {_EMBEDDING} W_prepack"] = EmbeddingPackedParams
+OPS[f"embedding_bag_unpack({_EMBEDDING} W_prepack) -> Tensor W_origin"] = lambda packed: packed.unpack()
+
+
+def _check_pruned(pruned: bool, mapping: Any = None) -> None:
+    if pruned or mapping is not None:
+        raise NotImplementedError("torchlite has no embeddings with pruned rows")
+
+
+@_op(f"embedding_byte({_EMBEDDING} weight, Tensor indices, bool pruned_weights=False) -> Tensor")
+def _embedding(packed: Any, indices: Any, pruned_weights: bool = False) -> Any:
+    _check_pruned(pruned_weights)
+    return packed.rows(indices)
+
+
+@_op(
+    f"embedding_bag_byte({_EMBEDDING} weight, Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, "
+    "int mode=0, bool pruned_weights=False, Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, "
+    "bool include_last_offset=False) -> Tensor"
+)
+def _embedding_bag(
+    packed: Any, indices: Any, offsets: Any = None, scale_grad_by_freq: bool = False, mode: int = 0,
+    pruned_weights: bool = False, per_sample_weights: Any = None, compressed_indices_mapping: Any = None,
+    include_last_offset: bool = False,
+) -> Any:  # fmt: skip
+    _check_pruned(pruned_weights, compressed_indices_mapping)
+    if mode != 0:
+        raise RuntimeError("embedding_bag_byte: only the mode sum is supported")
+    weight = packed.unpack().dequantize()
+    return F.embedding_bag(
+        indices, weight, offsets, mode="sum", per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset, scale_grad_by_freq=scale_grad_by_freq,
+    )  # fmt: skip
+
+
+def declare_ops() -> None:
+    """Define the ops, at the first use of `torch.ops.quantized`."""
+    from .._library.library_op import define_op
+
+    for schema, function in OPS.items():
+        define_op("quantized", schema).kernels["CompositeExplicitAutograd"] = function
