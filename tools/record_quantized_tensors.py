@@ -2,7 +2,8 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized.
+It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized, and
+tests/ao/nn/quantized/networks.pt.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tests.ao.nn.quantized import networks
 from tests.quantized import cases, library_cases
 
 
@@ -25,6 +27,7 @@ def main() -> None:
     cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     calls = {name: library_cases.answer(torch, name) for name in library_cases.CALLS}
     library_cases.ANSWERS.write_text(json.dumps(calls) + "\n")
+    torch.save(networks.record(torch), networks.WRITTEN)
     x = cases.numbers(torch)
     q = torch.quantize_per_tensor(x, 0.05, 7, torch.quint8)
     torch.save({"tensor": q, "view": q[1], "channels": cases.per_channel(torch, q, x)}, cases.WRITTEN)

@@ -272,14 +272,19 @@ for _dims in (1, 2, 3):
     _convolutions(_dims)
 
 
-@_op(
-    f"conv2d_add(Tensor qx, Tensor qaccum, {ConvPackedParams._schema_type} packed_weight, float output_scale, "
-    "int output_zero_point) -> Tensor"
-)
-def _conv2d_add(qx: Any, qaccum: Any, packed: Any, output_scale: float, output_zero_point: int) -> Any:
-    numbers = packed._on_numbers(qx.dequantize()) + qaccum.dequantize()
-    return _as(numbers, qx, output_scale, output_zero_point)
+def _conv2d_add(after: Any) -> Any:
+    def compute(qx: Any, qaccum: Any, packed: Any, output_scale: float, output_zero_point: int) -> Any:
+        numbers = packed._on_numbers(qx.dequantize()) + qaccum.dequantize()
+        return after(_as(numbers, qx, output_scale, output_zero_point))
 
+    return compute
+
+
+for _end, _after in (("", lambda x: x), ("_relu", _relu)):
+    OPS[
+        f"conv2d_add{_end}(Tensor qx, Tensor qaccum, {ConvPackedParams._schema_type} packed_weight, "
+        "float output_scale, int output_zero_point) -> Tensor"
+    ] = _conv2d_add(_after)
 
 # -- embeddings -----------------------------------------------------------------------------------------------------
 

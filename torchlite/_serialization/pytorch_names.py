@@ -121,8 +121,8 @@ def storage_type(module: str, name: str) -> StorageType | None:
 
 def find_plain_value(module: str, name: str):
     """A dtype, quantization scheme or storage class of PyTorch by name; None for other names."""
-    if module == "torch" and name in dtypes.BY_NAME:
-        return dtypes.BY_NAME[name]
+    if module == "torch" and (found := dtypes.BY_NAME.get(name) or dtypes.NAME_ONLY.get(name)) is not None:
+        return found
     if module == "torch" and name in qschemes.BY_NAME:
         return qschemes.BY_NAME[name]
     return storage_type(module, name)

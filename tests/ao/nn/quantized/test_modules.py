@@ -1,0 +1,129 @@
+"""Quantized modules: states and results of networks that PyTorch quantized, and each module beside its op."""
+
+import copy
+import io
+
+import pytest
+
+import torchlite as torch
+from tests.ao.nn.quantized import networks
+
+nnq = torch.ao.nn.quantized
+NORM = (None, None, 0.125, 60)  # a weight, a bias, and the parameters of the result
+MAKERS = {"static": networks.make_quantized_network, "dynamic": networks.make_dynamic_layers}
+
+
+def quantized(*shape, scale=0.05, zero_point=60):
+    return torch.quantize_per_tensor(torch.randn(shape), scale, zero_point, torch.quint8)
+
+
+def same(found, expected):
+    return torch.equal(found, expected) if found.is_quantized else torch.allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_networks_of_pytorch_give_its_results(kind):
+    recorded = torch.load(networks.WRITTEN)[kind]
+    net = MAKERS[kind](torch)
+    assert list(net.state_dict()) == list(recorded["state"])
+    assert str(net.load_state_dict(recorded["state"])) == "<All keys matched successfully>"
+    assert same(net(recorded["x"]), recorded["y"]) and repr(net) == recorded["text"]
+    assert same(copy.deepcopy(net)(recorded["x"]), recorded["y"])
+    stream = io.BytesIO()
+    torch.save(net.state_dict(), stream)
+    stream.seek(0)
+    again = MAKERS[kind](torch)
+    again.load_state_dict(torch.load(stream))
+    assert same(again(recorded["x"]), recorded["y"])
+
+
+@pytest.mark.parametrize(
+    ("module", "shape", "call"),
+    [
+        (nnq.ReLU6(), (3, 4), lambda q, x: q.relu6(x)),
+        (nnq.Hardswish(0.125, 9), (3, 4), lambda q, x: q.hardswish(x, 0.125, 9)),
+        (nnq.ELU(0.125, 9, 1.5), (3, 4), lambda q, x: q.elu(x, 0.125, 9, 1.5)),
+        (nnq.LeakyReLU(0.125, 9, 0.2), (3, 4), lambda q, x: q.leaky_relu(x, 0.2, False, 0.125, 9)),
+        (nnq.Sigmoid(0.125, 3), (3, 4), lambda q, x: q.sigmoid(x, 0.125, 3)),
+        (nnq.Softmax(None, 1 / 256, 0), (3, 4), lambda q, x: q.softmax(x, 1, 1 / 256, 0)),
+        (nnq.GroupNorm(2, 4, *NORM), (2, 4, 3), lambda q, x: q.group_norm(x, 2, None, None, 1e-5, 0.125, 60)),
+        (nnq.InstanceNorm1d(4, *NORM), (2, 4, 3), lambda q, x: q.instance_norm(x, None, None, 1e-5, 0.125, 60)),
+        (nnq.InstanceNorm2d(4, *NORM), (2, 4, 3, 3), lambda q, x: q.instance_norm(x, None, None, 1e-5, 0.125, 60)),
+        (nnq.InstanceNorm3d(4, *NORM), (2, 4, 3, 3, 2), lambda q, x: q.instance_norm(x, None, None, 1e-5, 0.125, 60)),
+        (nnq.Dropout(), (3, 4), lambda q, x: x),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, torch.nn.Module) else "",
+)
+def test_modules_are_their_ops(module, shape, call):
+    x = quantized(*shape)
+    assert torch.equal(module(x), call(torch.ops.quantized, x))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("padding_mode", ["zeros", "reflect"])
+def test_convolutions_pad(rank, padding_mode):
+    name, sizes = f"Conv{rank}d", (7, 6, 5)[:rank]
+    plain = getattr(torch.nn, name)(2, 4, 3, stride=2, padding=1, groups=2, padding_mode=padding_mode)
+    layer = getattr(nnq, name)(2, 4, 3, stride=2, padding=1, groups=2, padding_mode=padding_mode)
+    weight = torch.quantize_per_tensor(plain.weight.detach(), 0.01, 0, torch.qint8)
+    layer.set_weight_bias(weight, plain.bias)
+    layer.scale, layer.zero_point = 0.05, 60
+    x = quantized(2, 2, *sizes)
+    plain.weight.data = weight.dequantize()
+    expected = torch.quantize_per_tensor(plain(x.dequantize()).detach(), 0.05, 60, torch.quint8)
+    assert (layer(x).int_repr().int() - expected.int_repr().int()).abs().max() <= 1
+    with pytest.raises(ValueError, match="Input shape must be"):
+        layer(quantized(2, 2))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolutions(rank):
+    name, sizes = f"ConvTranspose{rank}d", (4, 3, 2)[:rank]
+    plain = getattr(torch.nn, name)(2, 4, 3, stride=2, padding=1, output_padding=1)
+    layer = getattr(nnq, name)(2, 4, 3, stride=2, padding=1, output_padding=1)
+    layer.set_weight_bias(torch.quantize_per_tensor(plain.weight.detach(), 0.01, 0, torch.qint8), plain.bias)
+    layer.scale, layer.zero_point = 0.05, 60
+    x = quantized(2, 2, *sizes)
+    plain.weight.data = layer.weight().dequantize()
+    assert torch.equal(layer(x), torch.quantize_per_tensor(plain(x.dequantize()).detach(), 0.05, 60, torch.quint8))
+    with pytest.raises(ValueError, match='Only "zeros" padding mode'):
+        getattr(nnq, name)(2, 4, 3, padding_mode="reflect")
+
+
+def test_batch_norms_have_a_scale():
+    layer, x = nnq.BatchNorm2d(3), quantized(2, 3, 4, 4)
+    layer.scale.fill_(0.125)
+    layer.zero_point.fill_(50)
+    expected = torch.nn.functional.batch_norm(
+        x.dequantize(), layer.running_mean, layer.running_var, layer.weight, layer.bias
+    )
+    assert torch.equal(layer(x), torch.quantize_per_tensor(expected.detach(), 0.125, 50, torch.quint8))
+    with pytest.raises(ValueError, match="Input shape must be"):
+        layer(quantized(2, 3))
+
+
+def test_functional_modules():
+    x, y = torch.ones(2), torch.full((2,), -3.0)
+    for functional in (nnq.FloatFunctional(), nnq.FXFloatFunctional()):
+        assert functional.add(x, y).tolist() == [-2, -2] and functional.add_relu(x, y).tolist() == [0, 0]
+        assert functional.mul(x, y).tolist() == [-3, -3] and functional.cat([x, y]).shape == (4,)
+        assert functional.add_scalar(x, 2).tolist() == [3, 3] and functional.mul_scalar(x, 2).tolist() == [2, 2]
+        with pytest.raises(RuntimeError, match="not intended to use the 'forward'"):
+            functional(x)
+    made = nnq.QFunctional()
+    made.scale, made.zero_point = 0.1, 50
+    a, b = quantized(2, 3), quantized(2, 3)
+    assert torch.equal(made.add(a, b), torch.ops.quantized.add(a, b, 0.1, 50))
+    assert torch.equal(made.matmul(a, b.t()), torch.ops.quantized.matmul(a, b.t(), 0.1, 50))
+    assert list(made.state_dict()) == ["scale", "zero_point"]
+
+
+def test_embeddings():
+    weight = torch.quantize_per_channel(torch.rand(5, 3), torch.full((5,), 0.01), torch.zeros(5), 0, torch.quint8)
+    indices, offsets = torch.tensor([1, 4, 0]), torch.tensor([0, 1])
+    table, bag = nnq.Embedding(5, 3, _weight=weight), nnq.EmbeddingBag(5, 3, _weight=weight)
+    assert torch.equal(table(indices), weight.dequantize()[indices])
+    assert torch.equal(bag(indices, offsets)[1], weight.dequantize()[[4, 0]].sum(0))
+    again = nnq.Embedding(5, 3)
+    again.load_state_dict(table.state_dict())
+    assert torch.equal(again.weight(), weight)

@@ -1,0 +1,3 @@
+"""Modules of quantized networks."""
+
+from . import quantized as quantized

@@ -1,0 +1,23 @@
+"""Layers with an activation that quantize float inputs by their range in each call."""
+
+from __future__ import annotations
+
+from torchlite.ao.nn import intrinsic as nni
+from torchlite.ao.nn.quantized.dynamic.modules import linear
+
+__all__ = ["LinearReLU"]
+
+
+class LinearReLU(linear.Linear):
+    """A linear layer with a weight of eight bits, for float inputs, and the positive part of its result.
+
+    Example:
+        >>> torch.ao.nn.intrinsic.quantized.dynamic.LinearReLU(3, 2)(torch.ones(4, 3)).min() >= 0
+        tensor(True)
+    """
+
+    _FLOAT_MODULE = nni.LinearReLU
+    _op = "linear_relu_dynamic"
+
+    def _get_name(self) -> str:
+        return "DynamicQuantizedLinearReLU"

@@ -1,0 +1,92 @@
+"""Quantized batch norms, with the statistics of training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import nn
+
+from .utils import observed_result
+
+
+class _BatchNorm(nn.modules.batchnorm._BatchNorm):
+    """What both batch norms share; `_op` is the op's name."""
+
+    _op: str
+    _NNI_BN_RELU_MODULE: Any = None
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(num_features, eps, momentum, True, True, device=device, dtype=dtype)
+        self.register_buffer("scale", torch.tensor(1.0, device=device))
+        self.register_buffer("zero_point", torch.tensor(0, device=device))
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        return getattr(torch.ops.quantized, self._op)(
+            input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, float(self.scale),
+            int(self.zero_point),
+        )  # fmt: skip
+
+    def _get_name(self) -> str:
+        return f"Quantized{type(self).__name__}"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Make the quantized module of a float one that was observed."""
+        scale, zero_point = observed_result(mod)
+        if isinstance(mod, nn.Sequential):  # with an activation
+            mod = mod[0]
+        return cls.from_reference(mod, scale, zero_point)
+
+    @classmethod
+    def from_reference(cls, bn: Any, output_scale: float, output_zero_point: int) -> Any:
+        """Make the quantized module of a reference one."""
+        made = cls(bn.num_features, bn.eps, device=bn.weight.device, dtype=bn.weight.dtype)
+        made.weight, made.bias = bn.weight, bn.bias
+        made.running_mean, made.running_var = bn.running_mean, bn.running_var
+        made.scale, made.zero_point = torch.tensor(float(output_scale)), torch.tensor(int(output_zero_point))
+        return made
+
+
+class BatchNorm2d(_BatchNorm):
+    """`torch.nn.BatchNorm2d` of quantized images.
+
+    Args:
+        num_features: Number of channels.
+        eps: What is added to the variance. Default: 1e-5.
+        momentum: Has no effect: statistics do not change. Default: 0.1.
+
+    Example:
+        >>> layer = torch.ao.nn.quantized.BatchNorm2d(3)
+        >>> layer(torch.quantize_per_tensor(torch.ones(1, 3, 2, 2), 0.1, 0, torch.quint8)).q_scale()
+        1.0
+    """
+
+    _op = "batch_norm2d"
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim != 4:
+            raise ValueError("Input shape must be `(N, C, H, W)`!")
+
+
+class BatchNorm3d(_BatchNorm):
+    """`torch.nn.BatchNorm3d` of quantized volumes.
+
+    Args:
+        num_features: Number of channels.
+        eps: What is added to the variance. Default: 1e-5.
+        momentum: Has no effect: statistics do not change. Default: 0.1.
+
+    Example:
+        >>> torch.ao.nn.quantized.BatchNorm3d(3).num_features
+        3
+    """
+
+    _op = "batch_norm3d"
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim != 5:
+            raise ValueError("Input shape must be `(N, C, H, W)`!")

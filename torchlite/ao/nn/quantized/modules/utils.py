@@ -1,0 +1,77 @@
+"""What quantized modules share: weights by an observer, and parameters of the result in the state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite.nn import Module
+
+
+class WeightedQuantizedModule(Module):
+    """Base of quantized modules with a weight and a bias in packed parameters, and a scale and a zero point of the
+    result.
+    """
+
+    scale: float
+    zero_point: int
+
+    def set_weight_bias(self, w: Any, b: Any) -> None:
+        """Pack a quantized weight and a bias."""
+        raise NotImplementedError
+
+    def _weight_bias(self) -> tuple[Any, Any]:
+        """Return the weight and the bias."""
+        raise NotImplementedError
+
+    def weight(self) -> Any:
+        """Return the quantized weight."""
+        return self._weight_bias()[0]
+
+    def bias(self) -> Any:
+        """Return the bias."""
+        return self._weight_bias()[1]
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}scale"] = torch.tensor(self.scale)
+        destination[f"{prefix}zero_point"] = torch.tensor(self.zero_point)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        self.scale = float(state_dict.pop(f"{prefix}scale"))
+        self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
+        local_metadata, _, *lists = rest
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+
+
+def quantize_weight(weight: Any, observer: Any) -> Any:
+    """Return a weight, quantized by the parameters that an observer of it found."""
+    scale, zero_point = observer.calculate_qparams()
+    scheme = observer.qscheme
+    if scheme in (torch.per_tensor_symmetric, torch.per_tensor_affine):
+        return torch.quantize_per_tensor(weight, float(scale), int(zero_point), observer.dtype)
+    if scheme in (torch.per_channel_symmetric, torch.per_channel_affine):
+        return torch.quantize_per_channel(
+            weight, scale.to(torch.double), zero_point.to(torch.int64), observer.ch_axis, observer.dtype
+        )
+    if scheme is torch.per_channel_affine_float_qparams:
+        return torch.quantize_per_channel(
+            weight, scale.to(torch.float), zero_point.to(torch.float), observer.ch_axis, observer.dtype
+        )
+    raise ValueError(f"Unexpected qscheme {scheme}")
+
+
+def observed_weight(mod: Any, use_precomputed_fake_quant: bool) -> Any:
+    """Return the quantized weight of a float module by its fake quantizer, or by an observer of its qconfig."""
+    observer = mod.weight_fake_quant if hasattr(mod, "weight_fake_quant") else mod.qconfig.weight()
+    if not use_precomputed_fake_quant:
+        observer(mod.weight)
+    if observer.dtype is not torch.qint8:
+        raise AssertionError("Weight observer must have dtype torch.qint8")
+    return quantize_weight(mod.weight.detach().float(), observer)
+
+
+def observed_result(mod: Any) -> tuple[float, int]:
+    """Return the scale and the zero point of a module's result, as its observer found them."""
+    scale, zero_point = mod.activation_post_process.calculate_qparams()
+    return float(scale), int(zero_point)
