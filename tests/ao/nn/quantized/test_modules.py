@@ -102,6 +102,16 @@ def test_batch_norms_have_a_scale():
         layer(quantized(2, 3))
 
 
+@pytest.mark.parametrize("kind", MAKERS)
+def test_networks_move_to_devices(kind, device):
+    recorded = torch.load(networks.WRITTEN)[kind]
+    net = MAKERS[kind](torch)
+    net.load_state_dict(recorded["state"])
+    net, x = net.to(device), recorded["x"].to(device)
+    # Kernels of devices may round a sum to the next integer.
+    assert torch.allclose(net(x).cpu(), recorded["y"], atol=2 * getattr(getattr(net, "last", None), "scale", 1e-5))
+
+
 def test_functional_modules():
     x, y = torch.ones(2), torch.full((2,), -3.0)
     for functional in (nnq.FloatFunctional(), nnq.FXFloatFunctional()):

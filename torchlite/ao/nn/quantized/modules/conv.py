@@ -9,7 +9,7 @@ from torchlite import nn
 from torchlite.nn import functional as F
 from torchlite.nn.utils.fusion import fuse_conv_bn_weights
 
-from .utils import WeightedQuantizedModule, observed_result, observed_weight
+from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
 
 
 def _tuple(value: Any, rank: int) -> tuple[int, ...]:
@@ -90,6 +90,10 @@ class _ConvNd(WeightedQuantizedModule):
 
     def _weight_bias(self) -> tuple[Any, Any]:
         return self._packed_params.unpack()
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self.set_weight_bias(*move_with(fn, *self._weight_bias()))
+        return super()._apply(fn, recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         weight, bias = self._weight_bias()

@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 
-from .utils import quantize_weight
+from .utils import move_with, quantize_weight
 
 
 class EmbeddingPackedParams(nn.Module):
@@ -44,6 +44,10 @@ class EmbeddingPackedParams(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return x
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self.set_weight(*move_with(fn, self._weight()))
+        return super()._apply(fn, recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

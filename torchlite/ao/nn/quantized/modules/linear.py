@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 
-from .utils import WeightedQuantizedModule, observed_result, observed_weight
+from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
 
 
 class LinearPackedParams(nn.Module):
@@ -39,6 +39,10 @@ class LinearPackedParams(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return x
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Any:
+        self.set_weight_bias(*move_with(fn, *self._weight_bias()))
+        return super()._apply(fn, recurse)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

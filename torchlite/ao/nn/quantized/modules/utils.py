@@ -44,6 +44,12 @@ class WeightedQuantizedModule(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
 
 
+def move_with(fn: Any, *tensors: Any) -> list[Any]:
+    """Return packed tensors on the device to which a function of `Module._apply` moves others. Dtypes stay."""
+    device = fn(torch.empty(0, device=tensors[0].device)).device
+    return [None if tensor is None else tensor.to(device) for tensor in tensors]
+
+
 def quantize_weight(weight: Any, observer: Any) -> Any:
     """Return a weight, quantized by the parameters that an observer of it found."""
     scale, zero_point = observer.calculate_qparams()
