@@ -49,6 +49,43 @@ def make_dynamic_layers(torch: Any) -> Any:
     return torch.nn.Sequential(dynamic.Linear(6, 4), torch.nn.ReLU(), dynamic.Linear(4, 2))
 
 
+# Arguments and options of recurrent layers and cells.
+LAYERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lstm": ("LSTM", {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    "gru": ("GRU", {}),
+    "gru both ways": ("GRU", {"num_layers": 2, "bidirectional": True}),
+}
+CELLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lstm cell": ("LSTMCell", {}), "gru cell": ("GRUCell", {}), "rnn cell": ("RNNCell", {}),
+    "relu cell": ("RNNCell", {"nonlinearity": "relu"}),
+}  # fmt: skip
+
+
+def run_recurrent(torch: Any, name: str, made: Any, x: Any, h: Any) -> list[Any]:
+    """The results of a layer or a cell: without states, with them, and of a packed sequence."""
+    states = (h, h) if name.startswith("lstm") else h
+    found = [made(x), made(x, states)]
+    if name in LAYERS:
+        lengths, first = torch.tensor([3, 5]), LAYERS[name][1].get("batch_first", False)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, first, enforce_sorted=False)
+        output, last = made(packed, states)
+        found.append([output.data, last])
+    return found
+
+
+def _record_recurrent(torch: Any, name: str) -> dict[str, Any]:
+    kind, options = (LAYERS | CELLS)[name]
+    plain = getattr(torch.nn, kind)(3, 4, **options)
+    made = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(plain))[0]
+    first = options.get("batch_first", False)
+    x = torch.randn(2, 3) if name in CELLS else torch.randn(2, 5, 3) if first else torch.randn(5, 2, 3)
+    count = options.get("num_layers", 1) * (1 + options.get("bidirectional", False))
+    h = torch.randn(2, 4) if name in CELLS else torch.randn(count, 2, 4)
+    weights = {**made.get_weight(), **made.get_bias()}
+    results = run_recurrent(torch, name, made, x, h)
+    return {"weights": weights, "x": x, "h": h, "results": results, "text": repr(made)}
+
+
 def record(torch: Any) -> dict[str, Any]:
     """What PyTorch makes of the networks: states, texts, inputs and results."""
     quantization = torch.ao.quantization
@@ -62,6 +99,7 @@ def record(torch: Any) -> dict[str, Any]:
     found["static"] = {"state": made.state_dict(), "x": x, "y": made(x), "text": repr(made)}
     layers, rows = make_float_layers(torch), torch.randn(5, 6)
     found["float dynamic"] = layers.state_dict()
+    found["recurrent"] = {name: _record_recurrent(torch, name) for name in (*LAYERS, *CELLS)}
     made = quantization.quantize_dynamic(layers)
     found["dynamic"] = {"state": made.state_dict(), "x": rows, "y": made(rows), "text": repr(made)}
     return found

@@ -137,3 +137,52 @@ def test_embeddings():
     again = nnq.Embedding(5, 3)
     again.load_state_dict(table.state_dict())
     assert torch.equal(again.weight(), weight)
+
+
+def _flatten(value):
+    return [part for item in value for part in _flatten(item)] if isinstance(value, (tuple, list)) else [value]
+
+
+@pytest.mark.parametrize("name", [*networks.LAYERS, *networks.CELLS])
+def test_recurrent_layers_give_the_results_of_pytorch(name, device):
+    recorded = torch.load(networks.WRITTEN)["recurrent"][name]
+    kind, options = (networks.LAYERS | networks.CELLS)[name]
+    made = getattr(nnq.dynamic, kind)(3, 4, **options)
+    made.set_weight_bias({key: value.to(device) for key, value in recorded["weights"].items()})
+    assert repr(made) == recorded["text"]
+    x, h = recorded["x"].to(device), recorded["h"].to(device)
+    found = _flatten(networks.run_recurrent(torch, name, made, x, h))
+    for value, expected in zip(found, _flatten(recorded["results"]), strict=True):
+        torch.testing.assert_close(value.cpu(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru cell"])
+def test_states_of_recurrent_layers_are_loaded(name):
+    recorded = torch.load(networks.WRITTEN)["recurrent"][name]
+    kind, options = (networks.LAYERS | networks.CELLS)[name]
+    made, other = (getattr(nnq.dynamic, kind)(3, 4, **options) for _ in range(2))
+    made.set_weight_bias(recorded["weights"])
+    stream = io.BytesIO()
+    torch.save(made.state_dict(), stream)
+    stream.seek(0)
+    other.load_state_dict(torch.load(stream))
+    for value, expected in zip(_flatten(other(recorded["x"])), _flatten(recorded["results"][0]), strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_recurrent_layers_check_their_arguments():
+    layer, cell = nnq.dynamic.LSTM(3, 4), nnq.dynamic.GRUCell(3, 4)
+    with pytest.raises(RuntimeError, match="input must have 3 dimensions"):
+        layer(torch.ones(5, 3))
+    with pytest.raises(RuntimeError, match="must be equal to input_size"):
+        layer(torch.ones(5, 2, 4))
+    with pytest.raises(RuntimeError, match=r"Expected hidden\[1\] size"):
+        layer(torch.ones(5, 2, 3), (torch.zeros(1, 2, 4), torch.zeros(1, 3, 4)))
+    with pytest.raises(RuntimeError, match="inconsistent input_size"):
+        cell(torch.ones(2, 4))
+    with pytest.raises(RuntimeError, match="Unknown nonlinearity"):
+        nnq.dynamic.RNNCell(3, 4, nonlinearity="x")
+    with pytest.raises(NotImplementedError, match="weights of torch.float16"):
+        nnq.dynamic.LSTM(3, 4, dtype=torch.float16)
+    with pytest.raises(ValueError, match="dropout should be a number"):
+        nnq.dynamic.LSTM(3, 4, dropout=1.5)

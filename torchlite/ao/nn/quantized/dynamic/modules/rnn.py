@@ -1,0 +1,435 @@
+"""Recurrent layers with weights of eight bits, for float inputs.
+
+A layer quantizes its inputs of all time steps at once, and its state in each step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+from torchlite import nn
+from torchlite.ao.nn.quantized.modules.utils import quantize_weight
+from torchlite.nn.utils.rnn import PackedSequence
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def _empty_weight(rows: int, columns: int) -> Any:
+    return torch.quantize_per_tensor(torch.randn(rows, columns), 1.0, 0, torch.qint8)
+
+
+def _check_dtype(dtype: Any) -> None:
+    if dtype is not torch.qint8:
+        raise NotImplementedError(f"torchlite has no recurrent layers of eight bits with weights of {dtype}")
+
+
+def _quantized(weight: Any, qconfig: Any) -> Any:
+    """Return a weight, quantized by the observer of a qconfig, or the usual one."""
+    if qconfig is None or qconfig.weight is None:
+        from torchlite.ao.quantization.qconfig import default_dynamic_qconfig
+
+        qconfig = default_dynamic_qconfig
+    observer = qconfig.weight()
+    _check_dtype(observer.dtype)
+    observer(weight)
+    return quantize_weight(weight.detach().float(), observer)
+
+
+class Cell:
+    """The packed weights of one layer and direction, and a step with them."""
+
+    _tl_is_immutable = True
+
+    def __init__(self, mode: str, input_weight: Any, state_weight: Any, input_bias: Any, state_bias: Any) -> None:
+        prepack = torch.ops.quantized.linear_prepack
+        self.mode = mode
+        self.input, self.state = prepack(input_weight, input_bias), prepack(state_weight, state_bias)
+
+    def project(self, x: Any) -> Any:
+        """Return the products of inputs. As in PyTorch, they use 7 bits of the inputs."""
+        return self.input.dynamic(x, True)
+
+    def step(self, of_input: Any, h: Any, c: Any = None) -> tuple:
+        """Return the next states for the products of a step's inputs."""
+        of_state = self.state.dynamic(h, True)
+        if self.mode == "LSTM":
+            i, f, g, o = (of_input + of_state).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            return torch.sigmoid(o) * torch.tanh(c), c
+        if self.mode == "GRU":
+            (r, z, n), (hr, hz, hn) = of_input.chunk(3, 1), of_state.chunk(3, 1)
+            r, z = torch.sigmoid(r + hr), torch.sigmoid(z + hz)
+            n = torch.tanh(n + r * hn)
+            return (n + z * (h - n),)
+        return ((torch.relu if self.mode == "RNN_RELU" else torch.tanh)(of_input + of_state),)
+
+
+class PackedParameter(nn.Module):
+    """A part of a recurrent layer with the packed weights of one layer and direction.
+
+    Args:
+        param: The packed weights.
+    """
+
+    def __init__(self, param: Cell) -> None:
+        super().__init__()
+        self.param = param
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}param"] = (*self.param.input.unpack(), *self.param.state.unpack())
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        input_weight, input_bias, state_weight, state_bias = state_dict.pop(f"{prefix}param")
+        self.param = Cell(self.param.mode, input_weight, state_weight, input_bias, state_bias)
+        local_metadata, _, *lists = rest
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+
+
+class RNNBase(nn.Module):
+    """What LSTM and GRU share."""
+
+    _FLOAT_MODULE: Any
+    _version = 2
+    _states: int
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, dtype: Any = torch.qint8,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _check_dtype(dtype)
+        if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+            )
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
+        self.dtype, self.version, self.training = dtype, 2, False
+        rows, ways = _GATES[mode] * hidden_size, 1 + bidirectional
+        cells = []
+        for place in range(num_layers * ways):
+            columns = input_size if place < ways else hidden_size * ways
+            weights = _empty_weight(rows, columns), _empty_weight(rows, hidden_size)
+            biases = (torch.randn(rows), torch.randn(rows)) if bias else (None, None)
+            cells.append(PackedParameter(Cell(mode, *weights, *biases)))
+        self._all_weight_values = nn.ModuleList(cells)
+
+    def _get_name(self) -> str:
+        return f"DynamicQuantized{type(self).__name__}"
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        for name, usual in (
+            ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0), ("bidirectional", False),
+        ):  # fmt: skip
+            if getattr(self, name) != usual:
+                parts.append(f"{name}={getattr(self, name)}")
+        return ", ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"{self._get_name()}({self.extra_repr()})"
+
+    def _names(self, kind: str) -> list[tuple[str, str, Any]]:
+        ends = ["", "_reverse"][: 1 + self.bidirectional]
+        places = [f"l{layer}{end}" for layer in range(self.num_layers) for end in ends]
+        return [
+            (f"{kind}_ih_{place}", f"{kind}_hh_{place}", values.param)
+            for place, values in zip(places, self._all_weight_values, strict=True)
+        ]
+
+    def get_weight(self) -> dict[str, Any]:
+        """Return the quantized weights by their names in the float layer."""
+        return {
+            name: part.unpack()[0]
+            for first, second, cell in self._names("weight")
+            for name, part in ((first, cell.input), (second, cell.state))
+        }
+
+    def get_bias(self) -> dict[str, Any]:
+        """Return the biases by their names in the float layer."""
+        return {
+            name: part.unpack()[1]
+            for first, second, cell in self._names("bias")
+            for name, part in ((first, cell.input), (second, cell.state))
+        }
+
+    def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
+        """Pack quantized weights and biases, by their names in the float layer."""
+        cells = []
+        for (w_input, w_state, _), (b_input, b_state, _) in zip(
+            self._names("weight"), self._names("bias"), strict=True
+        ):
+            given = [weight_bias_dict.get(name) for name in (w_input, w_state, b_input, b_state)]
+            cells.append(PackedParameter(Cell(self.mode, *given)))
+        self._all_weight_values = nn.ModuleList(cells)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        packed = isinstance(input, PackedSequence)
+        data, sizes = (input.data, input.batch_sizes.tolist()) if packed else (input, None)
+        if not packed and data.ndim != 3:
+            raise RuntimeError(f"input must have 3 dimensions, got {data.ndim}")
+        if data.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}"
+            )
+        if self.batch_first and not packed:
+            data = data.transpose(0, 1)
+        batch = sizes[0] if packed else data.shape[1]
+        states = self._initial_states(input, hx, batch, data)
+        lasts: list[list[Any]] = [[] for _ in states]
+        ways = 1 + self.bidirectional
+        for layer in range(self.num_layers):
+            columns = []
+            for way in range(ways):
+                place = layer * ways + way
+                cell = self._all_weight_values[place].param
+                sums = cell.project(data)
+                made, last = _run_steps(
+                    cell, list(sums.split(sizes) if packed else sums.unbind(0)), [state[place] for state in states],
+                    bool(way),
+                )  # fmt: skip
+                columns.append(made)
+                for kept, value in zip(lasts, last, strict=True):
+                    kept.append(value)
+            steps = [torch.cat(parts, 1) for parts in zip(*columns, strict=True)]
+            data = torch.cat(steps) if packed else torch.stack(steps)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                data = nn.functional.dropout(data, self.dropout)
+        last_states = tuple(torch.stack(kept) for kept in lasts)
+        if packed:
+            if input.unsorted_indices is not None:
+                last_states = tuple(state.index_select(1, input.unsorted_indices) for state in last_states)
+            output: Any = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+        else:
+            output = data.transpose(0, 1) if self.batch_first else data
+        return output, last_states if self._states == 2 else last_states[0]
+
+    def _initial_states(self, input: Any, hx: Any, batch: int, data: Any) -> list[Any]:
+        shape = (self.num_layers * (1 + self.bidirectional), batch, self.hidden_size)
+        if hx is None:
+            return [torch.zeros(shape, dtype=data.dtype, device=data.device)] * self._states
+        given = list(hx) if self._states == 2 else [hx]
+        for name, state in zip(("hidden[0]", "hidden[1]") if self._states == 2 else ("hx",), given, strict=True):
+            if tuple(state.shape) != shape:
+                raise RuntimeError(f"Expected {name} size {shape}, got {tuple(state.shape)}")
+        order = getattr(input, "sorted_indices", None) if isinstance(input, PackedSequence) else None
+        return given if order is None else [state.index_select(1, order) for state in given]
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Make the layer of a float one, with the observer of its qconfig or dynamic quantization's usual one.
+
+        Args:
+            mod: The float layer, which has a bias.
+            use_precomputed_fake_quant: Has no effect.
+        """
+        if type(mod) is not cls._FLOAT_MODULE:
+            raise AssertionError(f"nnqd.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}")
+        if not mod.bias:
+            raise AssertionError("mod.bias must be True")
+        made = cls(
+            mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional
+        )
+        qconfig, given = getattr(mod, "qconfig", None), dict(mod.named_parameters())
+        made.set_weight_bias(
+            {k: _quantized(v, qconfig) if k.startswith("weight") else v.detach() for k, v in given.items()}
+        )
+        return made
+
+
+def _run_steps(cell: Cell, steps: list, states: list, backward: bool) -> tuple[list, list]:
+    """Return the results of all steps in order, and the last states. Steps of packed sequences become shorter.
+
+    steps: the products of the inputs.
+    """
+    made: list[Any] = [None] * len(steps)
+    for place in range(len(steps) - 1, -1, -1) if backward else range(len(steps)):
+        x = steps[place]
+        count = len(x)
+        new = cell.step(x, *[state[:count] for state in states])
+        made[place] = new[0]
+        states = [
+            part if count == len(state) else torch.cat([part, state[count:]])
+            for part, state in zip(new, states, strict=True)
+        ]
+    return made, states
+
+
+class LSTM(RNNBase):
+    """An LSTM with weights of eight bits. Arguments are those of `torch.nn.LSTM`.
+
+    Example:
+        >>> torch.ao.nn.quantized.dynamic.LSTM(3, 4)(torch.ones(5, 2, 3))[0].shape
+        torch.Size([5, 2, 4])
+    """
+
+    _FLOAT_MODULE = nn.LSTM
+    _states = 2
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """A GRU with weights of eight bits. Arguments are those of `torch.nn.GRU`.
+
+    Example:
+        >>> torch.ao.nn.quantized.dynamic.GRU(3, 4)(torch.ones(5, 2, 3))[0].shape
+        torch.Size([5, 2, 4])
+    """
+
+    _FLOAT_MODULE = nn.GRU
+    _states = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(nn.Module):
+    """What the cells share: one step with packed weights."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, num_chunks: int = 4, dtype: Any = torch.qint8
+    ) -> None:
+        super().__init__()
+        _check_dtype(dtype)
+        self.input_size, self.hidden_size, self.bias, self.weight_dtype = input_size, hidden_size, bias, dtype
+        rows = num_chunks * hidden_size
+        biases = (torch.randn(rows), torch.randn(rows)) if bias else (None, None)
+        self._set(_empty_weight(rows, input_size), _empty_weight(rows, hidden_size), *biases)
+
+    def _mode(self) -> str:
+        raise NotImplementedError
+
+    def _set(self, input_weight: Any, state_weight: Any, input_bias: Any, state_bias: Any) -> None:
+        self._cell = Cell(self._mode(), input_weight, state_weight, input_bias, state_bias)
+        self.bias_ih, self.bias_hh = input_bias, state_bias
+
+    def _get_name(self) -> str:
+        return f"DynamicQuantized{type(self).__name__}"
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if not self.bias:
+            text += f", bias={self.bias}"
+        return text + (f", nonlinearity={self.nonlinearity}" if getattr(self, "nonlinearity", "tanh") != "tanh" else "")
+
+    def get_weight(self) -> dict[str, Any]:
+        """Return the quantized weights."""
+        return {"weight_ih": self._cell.input.unpack()[0], "weight_hh": self._cell.state.unpack()[0]}
+
+    def get_bias(self) -> dict[str, Any]:
+        """Return the biases."""
+        return {"bias_ih": self.bias_ih, "bias_hh": self.bias_hh}
+
+    def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
+        """Pack quantized weights and biases."""
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        self._set(*(weight_bias_dict.get(name) for name in names))
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}_packed_weight_ih"] = self._cell.input.unpack()
+        destination[f"{prefix}_packed_weight_hh"] = self._cell.state.unpack()
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        input_weight, input_bias = state_dict.pop(f"{prefix}_packed_weight_ih")
+        state_weight, state_bias = state_dict.pop(f"{prefix}_packed_weight_hh")
+        self._set(input_weight, state_weight, input_bias, state_bias)
+        local_metadata, _, *lists = rest
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+
+    def _step(self, input: Any, states: list[Any]) -> tuple:
+        if input.shape[1] != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]}, expected {self.input_size}")
+        for state in states:
+            if tuple(state.shape) != (len(input), self.hidden_size):
+                raise RuntimeError(
+                    f"hidden has the shape {tuple(state.shape)}, expected {(len(input), self.hidden_size)}"
+                )
+        return self._cell.step(self._cell.project(input), *states)
+
+    def _zeros(self, input: Any) -> Any:
+        return torch.zeros(input.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Make the cell of a float one, with the observer of its qconfig or dynamic quantization's usual one.
+
+        Args:
+            mod: The float cell, which has a bias.
+            use_precomputed_fake_quant: Has no effect.
+        """
+        if not mod.bias:
+            raise AssertionError("mod.bias must be True")
+        named = {"nonlinearity": mod.nonlinearity} if hasattr(mod, "nonlinearity") else {}
+        made = cls(mod.input_size, mod.hidden_size, mod.bias, **named)
+        qconfig = getattr(mod, "qconfig", None)
+        made._set(
+            _quantized(mod.weight_ih, qconfig), _quantized(mod.weight_hh, qconfig), mod.bias_ih.detach(),
+            mod.bias_hh.detach(),
+        )  # fmt: skip
+        return made
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN with weights of eight bits. Arguments are those of `torch.nn.RNNCell`.
+
+    Example:
+        >>> torch.ao.nn.quantized.dynamic.RNNCell(3, 4)(torch.ones(2, 3)).shape
+        torch.Size([2, 4])
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = torch.qint8
+    ) -> None:
+        self.__dict__["nonlinearity"] = nonlinearity
+        super().__init__(input_size, hidden_size, bias, 1, dtype)
+        self.nonlinearity = nonlinearity
+
+    def _mode(self) -> str:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return f"RNN_{self.nonlinearity.upper()}"
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._step(input, [self._zeros(input) if hx is None else hx])[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM with weights of eight bits. Arguments are those of `torch.nn.LSTMCell`.
+
+    Example:
+        >>> h, c = torch.ao.nn.quantized.dynamic.LSTMCell(3, 4)(torch.ones(2, 3))
+        >>> h.shape, c.shape
+        (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, dtype)
+
+    def _mode(self) -> str:
+        return "LSTM"
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._step(input, [self._zeros(input)] * 2 if hx is None else list(hx))
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU with weights of eight bits. Arguments are those of `torch.nn.GRUCell`.
+
+    Example:
+        >>> torch.ao.nn.quantized.dynamic.GRUCell(3, 4)(torch.ones(2, 3)).shape
+        torch.Size([2, 4])
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = torch.qint8) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, dtype)
+
+    def _mode(self) -> str:
+        return "GRU"
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._step(input, [self._zeros(input) if hx is None else hx])[0]
