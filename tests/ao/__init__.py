@@ -1,1 +1,1 @@
-"""Quantization."""
+"""Quantization of models."""

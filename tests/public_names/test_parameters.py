@@ -32,7 +32,7 @@ DIFFERENCES = {
 # refuses.
 ABSENT = (
     "Tensor.slice_inverse", "Tensor.xpu", "batch_norm_", "choose_qparams", "cudnn_", "empty_quantized",
-    "fake_quantize", "fbgemm_", "fused_moving", "import_ir", "init_num_threads", "int_repr", "is_vulkan", "merge_type",
+    "fbgemm_", "import_ir", "init_num_threads", "int_repr", "is_vulkan", "merge_type",
     "miopen_", "mkldnn_", "native_norm", "parse_", "q_", "quantize", "set_anomaly_enabled", "slice_inverse",
     "sym_constrain", "unify_type", "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "indices_copy",
     "row_indices_copy", "values_copy", "Tensor.q_", "Tensor.qscheme", "Tensor.int_repr", "dequantize",
@@ -115,8 +115,8 @@ KNOWN = {
     "sparse to_sparse_semi_structured", "cuda CUDAGraph.capture_begin", "cuda graph", "distributed DeviceMesh",
     "fx.experimental.proxy_tensor ProxyTorchDispatchMode", "utils.checkpoint CheckpointFunction.forward",
     "utils.checkpoint SelectiveCheckpointContext", "optim Optimizer.profile_hook_step",
-    # Quantization's base classes, which raise; and the older exporter's names for the same defaults.
-    "ao.quantization FakeQuantizeBase.forward", "ao.quantization ObserverBase.forward", "onnx.utils export",
+    # The older exporter's names for the same defaults.
+    "onnx.utils export",
     # Methods that take any arguments in order to refuse them.
     "torch UntypedStorage.share_memory_", "jit RecursiveScriptModule.bfloat16", "jit RecursiveScriptModule.to_empty",
 }  # fmt: skip

@@ -1,3 +1,9 @@
-"""Modules of quantized networks."""
+"""Layers of quantization: fused containers, layers whose weights are rounded while they are trained, and layers over
+quantized tensors.
+"""
 
+from . import intrinsic as intrinsic
+from . import qat as qat
 from . import quantized as quantized
+
+__all__ = ["intrinsic", "qat", "quantized"]

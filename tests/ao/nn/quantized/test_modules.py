@@ -2,6 +2,7 @@
 
 import copy
 import io
+import re
 
 import pytest
 
@@ -186,3 +187,79 @@ def test_recurrent_layers_check_their_arguments():
         nnq.dynamic.LSTM(3, 4, dtype=torch.float16)
     with pytest.raises(ValueError, match="dropout should be a number"):
         nnq.dynamic.LSTM(3, 4, dropout=1.5)
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min and quant_max")  # as in PyTorch
+def test_static_quantization_gives_the_network_of_pytorch():
+    recorded = torch.load(networks.WRITTEN)
+    net = networks.make_float_network(torch)
+    net.load_state_dict(recorded["float static"])
+    net.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    prepared = torch.ao.quantization.prepare(net)
+    prepared(recorded["static"]["x"])
+    made = torch.ao.quantization.convert(prepared)
+    assert list(made.state_dict()) == list(recorded["static"]["state"])
+    # Parameters come of sums over histograms.
+    texts = [re.sub(r"scale=[\d.]+", "", text) for text in (repr(made), recorded["static"]["text"])]
+    assert texts[0] == texts[1] and made.last.scale == pytest.approx(
+        recorded["static"]["state"]["last.scale"], rel=1e-5
+    )
+    torch.testing.assert_close(
+        made(recorded["static"]["x"]), recorded["static"]["y"], rtol=0, atol=made.last.scale + 1e-6
+    )
+
+
+def test_dynamic_quantization_gives_the_layers_of_pytorch():
+    recorded = torch.load(networks.WRITTEN)
+    net = networks.make_float_layers(torch)
+    net.load_state_dict(recorded["float dynamic"])
+    made = torch.ao.quantization.quantize_dynamic(net)
+    assert repr(made) == recorded["dynamic"]["text"]
+    torch.testing.assert_close(made(recorded["dynamic"]["x"]), recorded["dynamic"]["y"], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "LSTMCell", "GRUCell", "RNNCell", "Embedding", "EmbeddingBag"])
+def test_dynamic_quantization_is_near_the_numbers(kind):
+    of_numbers = kind.startswith("Embedding")
+    options = {"mode": "sum"} if kind == "EmbeddingBag" else {}
+    net = torch.nn.Sequential(getattr(torch.nn, kind)(9, 4, **options)).eval()
+    spec = {type(net[0]): torch.ao.quantization.float_qparams_weight_only_qconfig} if of_numbers else None
+    made = torch.ao.quantization.quantize_dynamic(net, spec)
+    assert type(made[0]).__module__.endswith("rnn") or of_numbers
+    x = torch.randint(9, (2, 3)) if of_numbers else torch.randn(2, 9) if "Cell" in kind else torch.randn(5, 2, 9)
+    for found, expected in zip(_flatten(made(x)), _flatten(net(x)), strict=True):
+        torch.testing.assert_close(found, expected.detach(), rtol=0, atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min and quant_max")  # as in PyTorch
+def test_networks_trained_with_rounding_are_converted():
+    quantization = torch.ao.quantization
+    torch.manual_seed(0)
+    layers = (
+        torch.nn.Conv2d(1, 4, 3),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, 3),
+    )
+    net = quantization.QuantWrapper(torch.nn.Sequential(*layers))
+    quantization.fuse_modules_qat(net, [["module.0", "module.1", "module.2"]], inplace=True)
+    net.qconfig = quantization.get_default_qat_qconfig("x86")
+    quantization.prepare_qat(net, inplace=True)
+    optimizer, x, y = torch.optim.SGD(net.parameters(), 0.1), torch.randn(16, 1, 6, 6), torch.randint(3, (16,))
+    for _ in range(5):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    net.eval()
+    expected = net(x).detach()
+    made = quantization.convert(net)
+    assert type(made.module[0]).__name__ == "ConvReLU2d" and type(made.module[4]) is nnq.Linear
+    assert (made(x) - expected).abs().max() <= 2.1 * made.module[4].scale
+
+
+def test_unknown_dtypes_are_refused():
+    with pytest.raises(ValueError, match="Unknown dtype specified for quantize_dynamic: torch.int8"):
+        torch.ao.quantization.quantize_dynamic(torch.nn.Linear(2, 2), dtype=torch.int8)
+    with pytest.raises(NotImplementedError, match="reference layers"):
+        torch.ao.quantization.convert(torch.nn.Linear(2, 2), is_reference=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._quantized.public_functions import _empty_affine_quantized
 from torchlite.nn import functional as F
 from torchlite.nn.utils.fusion import fuse_conv_bn_weights
 
@@ -54,7 +55,7 @@ class _ConvNd(WeightedQuantizedModule):
         )
         self.transposed = self._transposed
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        weight = torch._empty_affine_quantized(
+        weight = _empty_affine_quantized(
             [first, second // groups, *self.kernel_size], scale=1, zero_point=0, dtype=torch.qint8, device=device
         )
         self.set_weight_bias(weight, torch.zeros(out_channels, device=device) if bias else None)

@@ -174,6 +174,8 @@ class EmbeddingBag(Embedding):
         scale_grad_by_freq: bool = False, mode: str = "sum", sparse: bool = False, _weight: Any = None,
         include_last_offset: bool = False, dtype: Any = torch.quint8,
     ) -> None:  # fmt: skip
+        if mode != "sum":  # PyTorch sums, whatever the mode is
+            raise NotImplementedError(f"a quantized EmbeddingBag has the mode sum, but got {mode}")
         super().__init__(num_embeddings, embedding_dim, _weight=_weight, dtype=dtype)
         self.mode, self.include_last_offset = mode, include_last_offset
 

@@ -1,102 +1,122 @@
-"""Modules for arithmetic of two tensors, which can be observed and quantized as other modules can."""
+"""Arithmetic as modules: their results have an observer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor
+from torchlite.nn.modules.linear import Identity
+from torchlite.nn.modules.module import Module
 
 from .utils import observed_result
 
+__all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
-class FloatFunctional(nn.Module):
-    """Sums, products and concatenations of float tensors, each of which is observed.
 
-    Use one for each place in a network: `torch.ao.quantization.convert` makes a `QFunctional` of it.
+class FXFloatFunctional(Module):
+    """Arithmetic on tensors, for graphs that have observers of their own.
 
     Example:
-        >>> torch.ao.nn.quantized.FloatFunctional().add(torch.ones(2), torch.ones(2))
-        tensor([2., 2.])
+        >>> torch.ao.nn.quantized.FXFloatFunctional().add(torch.ones(1), torch.ones(1))
+        tensor([2.])
+    """
+
+    def forward(self, x: Any) -> Any:
+        """Refuse: there is no one operation.
+
+        Args:
+            x: No effect.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
+
+    def _observed(self, result: Tensor) -> Tensor:
+        return result
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """``x + y``.
+
+        Args:
+            x: A tensor.
+            y: A tensor.
+        """
+        return self._observed(torch.add(x, y))
+
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
+        """``x + y``, which is not observed.
+
+        Args:
+            x: A tensor.
+            y: A number.
+        """
+        return torch.add(x, y)
+
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
+        """``x * y``.
+
+        Args:
+            x: A tensor.
+            y: A tensor.
+        """
+        return self._observed(torch.mul(x, y))
+
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
+        """``x * y``, which is not observed.
+
+        Args:
+            x: A tensor.
+            y: A number.
+        """
+        return torch.mul(x, y)
+
+    def cat(self, x: list[Tensor], dim: int = 0) -> Tensor:
+        """The tensors joined along a dimension.
+
+        Args:
+            x: The tensors.
+            dim: The dimension. Default: 0.
+        """
+        return self._observed(torch.cat(x, dim=dim))
+
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
+        """``relu(x + y)``.
+
+        Args:
+            x: A tensor.
+            y: A tensor.
+        """
+        return self._observed(torch.nn.functional.relu(torch.add(x, y)))
+
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
+        """``x @ y``.
+
+        Args:
+            x: A tensor.
+            y: A tensor.
+        """
+        return self._observed(torch.matmul(x, y))
+
+
+class FloatFunctional(FXFloatFunctional):
+    """Arithmetic on tensors whose results are observed by ``activation_post_process``, which `prepare` sets.
+
+    Example:
+        >>> torch.ao.nn.quantized.FloatFunctional().add(torch.ones(1), torch.ones(1))
+        tensor([2.])
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.activation_post_process = nn.Identity()
+        self.activation_post_process: Any = Identity()
 
-    def forward(self, x: Any) -> Any:
-        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
-
-    def add(self, x: Any, y: Any) -> Any:
-        """Return the sum."""
-        return self.activation_post_process(torch.add(x, y))
-
-    def add_scalar(self, x: Any, y: float) -> Any:
-        """Return the sum with a number, which is not observed."""
-        return torch.add(x, y)
-
-    def mul(self, x: Any, y: Any) -> Any:
-        """Return the product."""
-        return self.activation_post_process(torch.mul(x, y))
-
-    def mul_scalar(self, x: Any, y: float) -> Any:
-        """Return the product with a number, which is not observed."""
-        return torch.mul(x, y)
-
-    def cat(self, x: Any, dim: int = 0) -> Any:
-        """Return the tensors, joined along a dimension."""
-        return self.activation_post_process(torch.cat(x, dim=dim))
-
-    def add_relu(self, x: Any, y: Any) -> Any:
-        """Return the positive part of the sum."""
-        return self.activation_post_process(torch.relu(torch.add(x, y)))
-
-    def matmul(self, x: Any, y: Any) -> Any:
-        """Return the matrix product."""
-        return self.activation_post_process(torch.matmul(x, y))
+    def _observed(self, result: Tensor) -> Tensor:
+        return self.activation_post_process(result)
 
 
-class FXFloatFunctional(nn.Module):
-    """As `FloatFunctional`, without observers: FX mode inserts them.
-
-    Example:
-        >>> torch.ao.nn.quantized.FXFloatFunctional().mul(torch.ones(2), torch.ones(2))
-        tensor([1., 1.])
-    """
-
-    def forward(self, x: Any) -> Any:
-        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
-
-    def add(self, x: Any, y: Any) -> Any:
-        """Return the sum."""
-        return torch.add(x, y)
-
-    def add_scalar(self, x: Any, y: float) -> Any:
-        """Return the sum with a number."""
-        return torch.add(x, y)
-
-    def mul(self, x: Any, y: Any) -> Any:
-        """Return the product."""
-        return torch.mul(x, y)
-
-    def mul_scalar(self, x: Any, y: float) -> Any:
-        """Return the product with a number."""
-        return torch.mul(x, y)
-
-    def cat(self, x: Any, dim: int = 0) -> Any:
-        """Return the tensors, joined along a dimension."""
-        return torch.cat(x, dim=dim)
-
-    def add_relu(self, x: Any, y: Any) -> Any:
-        """Return the positive part of the sum."""
-        return torch.relu(torch.add(x, y))
-
-    def matmul(self, x: Any, y: Any) -> Any:
-        """Return the matrix product."""
-        return torch.matmul(x, y)
-
-
-class QFunctional(nn.Module):
+class QFunctional(Module):
     """Sums, products and concatenations of quantized tensors, with the scale and zero point of the results.
 
     Example:
@@ -108,7 +128,7 @@ class QFunctional(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.scale, self.zero_point = 1.0, 0
-        self.activation_post_process = nn.Identity()
+        self.activation_post_process = Identity()
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

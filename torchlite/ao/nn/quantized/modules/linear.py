@@ -6,6 +6,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._quantized.public_functions import _empty_affine_quantized
 
 from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
 
@@ -28,7 +29,7 @@ class LinearPackedParams(nn.Module):
         if dtype is not torch.qint8:
             raise RuntimeError(f"Unsupported dtype on dynamic quantized linear: {dtype}")
         self.dtype = dtype
-        self.set_weight_bias(torch._empty_affine_quantized([1, 1], scale=1.0, zero_point=0, dtype=dtype), None)
+        self.set_weight_bias(_empty_affine_quantized([1, 1], scale=1.0, zero_point=0, dtype=dtype), None)
 
     def set_weight_bias(self, weight: Any, bias: Any) -> None:
         """Pack a weight and a bias."""
@@ -82,7 +83,7 @@ class Linear(WeightedQuantizedModule):
     def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        weight = torch._empty_affine_quantized([out_features, in_features], scale=1, zero_point=0, dtype=torch.qint8)
+        weight = _empty_affine_quantized([out_features, in_features], scale=1, zero_point=0, dtype=torch.qint8)
         self._packed_params = LinearPackedParams(dtype)
         self._packed_params.set_weight_bias(weight, torch.zeros(out_features) if bias_ else None)
         self.scale, self.zero_point = 1.0, 0

@@ -22,7 +22,7 @@ class LinearReLU(linear.Linear):
         QuantizedLinearReLU(in_features=3, out_features=2, scale=1.0, zero_point=0, qscheme=torch.per_tensor_affine)
     """
 
-    _FLOAT_MODULE = nni.LinearReLU
+    _FLOAT_MODULE: Any = nni.LinearReLU
     _op = "linear_relu"
 
     def _get_name(self) -> str:
@@ -44,7 +44,7 @@ class LinearLeakyReLU(linear.Linear):
         0.1
     """
 
-    _FLOAT_MODULE = nni.LinearLeakyReLU
+    _FLOAT_MODULE: Any = nni.LinearLeakyReLU
 
     def __init__(
         self, in_features: int, out_features: int, negative_slope: float, bias: bool = True, dtype: Any = torch.qint8
@@ -82,7 +82,7 @@ class LinearTanh(linear.Linear):
         3
     """
 
-    _FLOAT_MODULE = nni.LinearTanh
+    _FLOAT_MODULE: Any = nni.LinearTanh
     _op = "linear_tanh"
 
     def _get_name(self) -> str:
@@ -97,7 +97,7 @@ class ConvReLU1d(conv.Conv1d):
         QuantizedConvReLU1d(2, 3, kernel_size=(3,), stride=(1,), scale=1.0, zero_point=0)
     """
 
-    _FLOAT_MODULE = nni.ConvReLU1d
+    _FLOAT_MODULE: Any = nni.ConvReLU1d
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -112,7 +112,7 @@ class ConvReLU2d(conv.Conv2d):
         QuantizedConvReLU2d(2, 3, kernel_size=(3, 3), stride=(1, 1), scale=1.0, zero_point=0)
     """
 
-    _FLOAT_MODULE = nni.ConvReLU2d
+    _FLOAT_MODULE: Any = nni.ConvReLU2d
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -127,7 +127,7 @@ class ConvReLU3d(conv.Conv3d):
         (3, 3, 3)
     """
 
-    _FLOAT_MODULE = nni.ConvReLU3d
+    _FLOAT_MODULE: Any = nni.ConvReLU3d
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -142,7 +142,7 @@ class ConvAdd2d(conv.Conv2d):
         (3, 3)
     """
 
-    _FLOAT_MODULE = nni.ConvAdd2d
+    _FLOAT_MODULE: Any = nni.ConvAdd2d
     _op = "conv2d_add"
 
     def forward(self, input: Any, extra_input: Any) -> Any:  # type: ignore[override]
@@ -161,7 +161,7 @@ class ConvAddReLU2d(ConvAdd2d):
         (3, 3)
     """
 
-    _FLOAT_MODULE = nni.ConvAddReLU2d
+    _FLOAT_MODULE: Any = nni.ConvAddReLU2d
     _op = "conv2d_add_relu"
 
     def _get_name(self) -> str:
@@ -176,7 +176,7 @@ class BNReLU2d(batchnorm.BatchNorm2d):
         3
     """
 
-    _FLOAT_MODULE = nni.BNReLU2d
+    _FLOAT_MODULE: Any = nni.BNReLU2d
     _op = "batch_norm2d_relu"
 
 
@@ -188,5 +188,5 @@ class BNReLU3d(batchnorm.BatchNorm3d):
         3
     """
 
-    _FLOAT_MODULE = nni.BNReLU3d
+    _FLOAT_MODULE: Any = nni.BNReLU3d
     _op = "batch_norm3d_relu"

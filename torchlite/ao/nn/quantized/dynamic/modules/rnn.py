@@ -176,7 +176,7 @@ class RNNBase(nn.Module):
             )
         if self.batch_first and not packed:
             data = data.transpose(0, 1)
-        batch = sizes[0] if packed else data.shape[1]
+        batch = data.shape[1] if sizes is None else sizes[0]
         states = self._initial_states(input, hx, batch, data)
         lasts: list[list[Any]] = [[] for _ in states]
         ways = 1 + self.bidirectional

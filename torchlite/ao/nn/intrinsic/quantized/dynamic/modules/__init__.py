@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchlite.ao.nn import intrinsic as nni
 from torchlite.ao.nn.quantized.dynamic.modules import linear
 
@@ -16,7 +18,7 @@ class LinearReLU(linear.Linear):
         tensor(True)
     """
 
-    _FLOAT_MODULE = nni.LinearReLU
+    _FLOAT_MODULE: Any = nni.LinearReLU
     _op = "linear_relu_dynamic"
 
     def _get_name(self) -> str:
