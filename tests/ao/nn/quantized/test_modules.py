@@ -202,7 +202,7 @@ def test_static_quantization_gives_the_network_of_pytorch():
     # Parameters come of sums over histograms.
     texts = [re.sub(r"scale=[\d.]+", "", text) for text in (repr(made), recorded["static"]["text"])]
     assert texts[0] == texts[1] and made.last.scale == pytest.approx(
-        recorded["static"]["state"]["last.scale"], rel=1e-5
+        recorded["static"]["state"]["last.scale"].item(), rel=1e-5
     )
     torch.testing.assert_close(
         made(recorded["static"]["x"]), recorded["static"]["y"], rtol=0, atol=made.last.scale + 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite.ao.nn import intrinsic as nni
+from torchlite.ao.nn.intrinsic.modules import fused as nni
 from torchlite.ao.nn.quantized.modules import batchnorm, conv, linear
 
 __all__ = [
@@ -22,7 +22,7 @@ class LinearReLU(linear.Linear):
         QuantizedLinearReLU(in_features=3, out_features=2, scale=1.0, zero_point=0, qscheme=torch.per_tensor_affine)
     """
 
-    _FLOAT_MODULE: Any = nni.LinearReLU
+    _FLOAT_MODULE: Any = nni.LinearReLU  # type: ignore[has-type]
     _op = "linear_relu"
 
     def _get_name(self) -> str:
@@ -44,7 +44,7 @@ class LinearLeakyReLU(linear.Linear):
         0.1
     """
 
-    _FLOAT_MODULE: Any = nni.LinearLeakyReLU
+    _FLOAT_MODULE: Any = nni.LinearLeakyReLU  # type: ignore[has-type]
 
     def __init__(
         self, in_features: int, out_features: int, negative_slope: float, bias: bool = True, dtype: Any = torch.qint8
@@ -82,7 +82,7 @@ class LinearTanh(linear.Linear):
         3
     """
 
-    _FLOAT_MODULE: Any = nni.LinearTanh
+    _FLOAT_MODULE: Any = nni.LinearTanh  # type: ignore[has-type]
     _op = "linear_tanh"
 
     def _get_name(self) -> str:
@@ -97,7 +97,7 @@ class ConvReLU1d(conv.Conv1d):
         QuantizedConvReLU1d(2, 3, kernel_size=(3,), stride=(1,), scale=1.0, zero_point=0)
     """
 
-    _FLOAT_MODULE: Any = nni.ConvReLU1d
+    _FLOAT_MODULE: Any = nni.ConvReLU1d  # type: ignore[has-type]
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -112,7 +112,7 @@ class ConvReLU2d(conv.Conv2d):
         QuantizedConvReLU2d(2, 3, kernel_size=(3, 3), stride=(1, 1), scale=1.0, zero_point=0)
     """
 
-    _FLOAT_MODULE: Any = nni.ConvReLU2d
+    _FLOAT_MODULE: Any = nni.ConvReLU2d  # type: ignore[has-type]
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -127,7 +127,7 @@ class ConvReLU3d(conv.Conv3d):
         (3, 3, 3)
     """
 
-    _FLOAT_MODULE: Any = nni.ConvReLU3d
+    _FLOAT_MODULE: Any = nni.ConvReLU3d  # type: ignore[has-type]
     _end = "_relu"
 
     def _get_name(self) -> str:
@@ -176,7 +176,7 @@ class BNReLU2d(batchnorm.BatchNorm2d):
         3
     """
 
-    _FLOAT_MODULE: Any = nni.BNReLU2d
+    _FLOAT_MODULE: Any = nni.BNReLU2d  # type: ignore[has-type]
     _op = "batch_norm2d_relu"
 
 
@@ -188,5 +188,5 @@ class BNReLU3d(batchnorm.BatchNorm3d):
         3
     """
 
-    _FLOAT_MODULE: Any = nni.BNReLU3d
+    _FLOAT_MODULE: Any = nni.BNReLU3d  # type: ignore[has-type]
     _op = "batch_norm3d_relu"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite.ao.nn import intrinsic as nni
+from torchlite.ao.nn.intrinsic.modules import fused as nni
 from torchlite.ao.nn.quantized.dynamic.modules import linear
 
 __all__ = ["LinearReLU"]
@@ -18,7 +18,7 @@ class LinearReLU(linear.Linear):
         tensor(True)
     """
 
-    _FLOAT_MODULE: Any = nni.LinearReLU
+    _FLOAT_MODULE: Any = nni.LinearReLU  # type: ignore[has-type]
     _op = "linear_relu_dynamic"
 
     def _get_name(self) -> str:
