@@ -15,6 +15,7 @@ from .embedding_ops import Embedding, EmbeddingBag
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
 from .normalization import GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm
+from .utils import FromObserved
 
 __all__ = [
     "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Quantize(nn.Module):
+class Quantize(FromObserved, nn.Module):
     """Quantizes float32 tensors with one scale and one zero point.
 
     Args:
@@ -51,17 +52,16 @@ class Quantize(nn.Module):
     def forward(self, X: Any) -> Any:
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Quantize:
-        """Make the module of a `QuantStub` that was observed."""
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Quantize:
         scale, zero_point = mod.activation_post_process.calculate_qparams()
-        return Quantize(float(scale), int(zero_point), mod.activation_post_process.dtype)
+        return cls(float(scale), int(zero_point), mod.activation_post_process.dtype)
 
     def extra_repr(self) -> str:
         return f"scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}"
 
 
-class DeQuantize(nn.Module):
+class DeQuantize(FromObserved, nn.Module):
     """Gives the numbers of quantized tensors.
 
     Example:
@@ -73,7 +73,6 @@ class DeQuantize(nn.Module):
     def forward(self, Xq: Any) -> Any:
         return Xq.dequantize()
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> DeQuantize:
-        """Make the module of a `DeQuantStub`."""
-        return DeQuantize()
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> DeQuantize:
+        return cls()

@@ -7,10 +7,10 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 
-from .utils import observed_result
+from .utils import FromObserved, observed_result
 
 
-class ReLU6(nn.ReLU):
+class ReLU6(FromObserved, nn.ReLU):
     """``min(max(x, 0), 6)`` of a quantized tensor.
 
     Args:
@@ -28,18 +28,19 @@ class ReLU6(nn.ReLU):
     def _get_name(self) -> str:
         return "QuantizedReLU6"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
-        """Make the quantized module of a float one."""
-        return ReLU6(mod.inplace)
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> ReLU6:
+        return cls(mod.inplace)
 
 
-class Hardswish(nn.Hardswish):
+class Hardswish(FromObserved, nn.Hardswish):
     """``x * min(max(x + 3, 0), 6) / 6`` of a quantized tensor.
 
     Args:
         scale: Scale of the result.
         zero_point: Zero point of the result.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the parameters. Default: that of a number.
 
     Example:
         >>> q = torch.quantize_per_tensor(torch.tensor([3.0]), 0.1, 0, torch.quint8)
@@ -58,18 +59,12 @@ class Hardswish(nn.Hardswish):
     def _get_name(self) -> str:
         return "QuantizedHardswish"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Hardswish:
-        """Make the quantized module of a float one that was observed."""
-        return Hardswish(*observed_result(mod))
-
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Hardswish:
-        """Make the quantized module of a reference one."""
         return cls(float(scale), int(zero_point))
 
 
-class ELU(nn.ELU):
+class ELU(FromObserved, nn.ELU):
     """``x`` where it is positive, else ``alpha * (exp(x) - 1)``, of a quantized tensor.
 
     Args:
@@ -92,18 +87,12 @@ class ELU(nn.ELU):
     def _get_name(self) -> str:
         return "QuantizedELU"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> ELU:
-        """Make the quantized module of a float one that was observed."""
-        return ELU(*observed_result(mod), mod.alpha)
-
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> ELU:
-        """Make the quantized module of a reference one."""
         return cls(float(scale), int(zero_point), mod.alpha)
 
 
-class LeakyReLU(nn.LeakyReLU):
+class LeakyReLU(FromObserved, nn.LeakyReLU):
     """``x`` where it is positive, else ``negative_slope * x``, of a quantized tensor.
 
     Args:
@@ -111,6 +100,8 @@ class LeakyReLU(nn.LeakyReLU):
         zero_point: Zero point of the result.
         negative_slope: The factor of negative numbers. Default: 0.01.
         inplace: Has no effect on the input. Default: ``False``.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the parameters. Default: that of a number.
 
     Example:
         >>> torch.ao.nn.quantized.LeakyReLU(0.1, 3)
@@ -134,17 +125,11 @@ class LeakyReLU(nn.LeakyReLU):
         return "QuantizedLeakyReLU"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LeakyReLU:
-        """Make the quantized module of a float one that was observed."""
-        return cls(*observed_result(mod), mod.negative_slope, mod.inplace)
-
-    @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> LeakyReLU:
-        """Make the quantized module of a reference one."""
         return cls(float(scale), int(zero_point), mod.negative_slope, mod.inplace)
 
 
-class Sigmoid(nn.Sigmoid):
+class Sigmoid(FromObserved, nn.Sigmoid):
     """``1 / (1 + exp(-x))`` of a quantized tensor.
 
     Args:
@@ -165,12 +150,11 @@ class Sigmoid(nn.Sigmoid):
         return torch.ops.quantized.sigmoid(input, self.output_scale, self.output_zero_point)
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Sigmoid:
-        """Make the quantized module of a float one that was observed."""
-        return cls(*observed_result(mod))
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Sigmoid:
+        return cls(float(scale), int(zero_point))
 
 
-class Softmax(nn.Softmax):
+class Softmax(FromObserved, nn.Softmax):
     """``exp(x) / sum(exp(x))`` along a dimension of a quantized tensor.
 
     Args:
@@ -196,18 +180,12 @@ class Softmax(nn.Softmax):
     def _get_name(self) -> str:
         return "QuantizedSoftmax"
 
-    @staticmethod
-    def from_float(mod: Any, use_precomputed_fake_quant: bool = False) -> Softmax:
-        """Make the quantized module of a float one that was observed."""
-        return Softmax(mod.dim, *observed_result(mod))
-
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Softmax:
-        """Make the quantized module of a reference one."""
         return cls(mod.dim, float(scale), int(zero_point))
 
 
-class PReLU(nn.Module):
+class PReLU(FromObserved, nn.Module):
     """``x`` where it is positive, else ``weight * x``, of a quantized tensor.
 
     Args:
@@ -226,7 +204,11 @@ class PReLU(nn.Module):
         self.set_weight(torch.quantize_per_tensor(torch.randn(num_parameters), 1.0, 0, torch.quint8))
 
     def set_weight(self, w: Any) -> None:
-        """Set the quantized weight."""
+        """Sets the quantized weight.
+
+        Args:
+            w: The weight.
+        """
         self.weight = w
 
     def forward(self, input: Any) -> Any:
@@ -237,7 +219,6 @@ class PReLU(nn.Module):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> PReLU:
-        """Make the quantized module of a float one that was observed."""
         made = cls(*observed_result(mod), mod.num_parameters)
         observer = mod.qconfig.weight()
         weight = mod.weight.detach().float()
@@ -248,7 +229,6 @@ class PReLU(nn.Module):
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> PReLU:
-        """Make the quantized module of a reference one, which has a quantized weight."""
         made = cls(float(scale), int(zero_point), mod.num_parameters)
         made.set_weight(mod.get_quantized_weight())
         return made

@@ -7,10 +7,10 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 
-from .utils import observed_result
+from .utils import FromObserved, observed_result
 
 
-class _BatchNorm(nn.modules.batchnorm._BatchNorm):
+class _BatchNorm(FromObserved, nn.modules.batchnorm._BatchNorm):
     """What both batch norms share; `_op` is the op's name."""
 
     _op: str
@@ -35,19 +35,17 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Make the quantized module of a float one that was observed."""
         scale, zero_point = observed_result(mod)
         if isinstance(mod, nn.Sequential):  # with an activation
             mod = mod[0]
         return cls.from_reference(mod, scale, zero_point)
 
     @classmethod
-    def from_reference(cls, bn: Any, output_scale: float, output_zero_point: int) -> Any:
-        """Make the quantized module of a reference one."""
-        made = cls(bn.num_features, bn.eps, device=bn.weight.device, dtype=bn.weight.dtype)
-        made.weight, made.bias = bn.weight, bn.bias
-        made.running_mean, made.running_var = bn.running_mean, bn.running_var
-        made.scale, made.zero_point = torch.tensor(float(output_scale)), torch.tensor(int(output_zero_point))
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        made = cls(mod.num_features, mod.eps, device=mod.weight.device, dtype=mod.weight.dtype)
+        made.weight, made.bias = mod.weight, mod.bias
+        made.running_mean, made.running_var = mod.running_mean, mod.running_var
+        made.scale, made.zero_point = torch.tensor(float(scale)), torch.tensor(int(zero_point))
         return made
 
 
@@ -57,7 +55,9 @@ class BatchNorm2d(_BatchNorm):
     Args:
         num_features: Number of channels.
         eps: What is added to the variance. Default: 1e-5.
-        momentum: Has no effect: statistics do not change. Default: 0.1.
+        momentum: Passed to the float class; statistics do not change. Default: 0.1.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the weight and the bias. Default: the default dtype.
 
     Example:
         >>> layer = torch.ao.nn.quantized.BatchNorm2d(3)
@@ -78,7 +78,9 @@ class BatchNorm3d(_BatchNorm):
     Args:
         num_features: Number of channels.
         eps: What is added to the variance. Default: 1e-5.
-        momentum: Has no effect: statistics do not change. Default: 0.1.
+        momentum: Passed to the float class; statistics do not change. Default: 0.1.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the weight and the bias. Default: the default dtype.
 
     Example:
         >>> torch.ao.nn.quantized.BatchNorm3d(3).num_features

@@ -10,11 +10,33 @@ from torchlite._quantized.public_functions import _empty_affine_quantized
 from torchlite.nn import functional as F
 from torchlite.nn.utils.fusion import fuse_conv_bn_weights
 
-from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
+from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight, with_arguments
 
 
 def _tuple(value: Any, rank: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
+
+
+def _check_dtype(dtype: Any) -> None:
+    if dtype not in (None, torch.qint8):
+        raise RuntimeError(f"the weight of a quantized convolution has the dtype torch.qint8, but got {dtype}")
+
+
+_CONV = """
+in_channels: Channels of the input.
+out_channels: Channels of the result.
+kernel_size: Size of the kernel, a number or one for each dimension.
+stride: Distance of neighbouring windows. Default: 1.
+padding: Places on each side, which have the zero point. Default: 0.
+dilation: Distance of the kernel's elements. Default: 1.
+groups: Number of groups of channels. Default: 1.
+bias: Whether there is a bias. Default: ``True``.
+padding_mode: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``; transposed ones have zeros. Default:
+    ``"zeros"``.
+device: Device of the weight. Default: the CPU.
+dtype: Dtype of the weight: None or `torch.qint8`.
+"""
+_TRANSPOSED = _CONV + "output_padding: Places that are added at the end of the result. Default: 0."
 
 
 class _ConvNd(WeightedQuantizedModule):
@@ -32,6 +54,7 @@ class _ConvNd(WeightedQuantizedModule):
         dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
         dtype: Any = None,
     ) -> None:  # fmt: skip
+        _check_dtype(dtype)
         self._setup(
             in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device
         )
@@ -165,8 +188,9 @@ def _merged_float_conv(cls: Any, mod: Any) -> Any:
     return mod
 
 
+@with_arguments(_CONV)
 class Conv1d(_ConvNd):
-    """A convolution of quantized sequences. Arguments are those of `torch.nn.Conv1d`.
+    """A convolution of quantized sequences.
 
     Example:
         >>> torch.ao.nn.quantized.Conv1d(2, 3, 3)
@@ -177,8 +201,9 @@ class Conv1d(_ConvNd):
     _FLOAT_MODULE = nn.Conv1d
 
 
+@with_arguments(_CONV)
 class Conv2d(_ConvNd):
-    """A convolution of quantized images. Arguments are those of `torch.nn.Conv2d`.
+    """A convolution of quantized images.
 
     Example:
         >>> layer = torch.ao.nn.quantized.Conv2d(2, 3, 3, padding=1)
@@ -190,8 +215,9 @@ class Conv2d(_ConvNd):
     _FLOAT_MODULE = nn.Conv2d
 
 
+@with_arguments(_CONV)
 class Conv3d(_ConvNd):
-    """A convolution of quantized volumes. Arguments are those of `torch.nn.Conv3d`.
+    """A convolution of quantized volumes.
 
     Example:
         >>> torch.ao.nn.quantized.Conv3d(2, 3, 3)
@@ -212,14 +238,16 @@ class _ConvTransposeNd(_ConvNd):
         output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
+        _check_dtype(dtype)
         self._setup(
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
             padding_mode, device,
         )  # fmt: skip
 
 
+@with_arguments(_TRANSPOSED)
 class ConvTranspose1d(_ConvTransposeNd):
-    """A transposed convolution of quantized sequences. Arguments are those of `torch.nn.ConvTranspose1d`.
+    """A transposed convolution of quantized sequences.
 
     Example:
         >>> torch.ao.nn.quantized.ConvTranspose1d(2, 3, 3)
@@ -230,8 +258,9 @@ class ConvTranspose1d(_ConvTransposeNd):
     _FLOAT_MODULE = nn.ConvTranspose1d
 
 
+@with_arguments(_TRANSPOSED)
 class ConvTranspose2d(_ConvTransposeNd):
-    """A transposed convolution of quantized images. Arguments are those of `torch.nn.ConvTranspose2d`.
+    """A transposed convolution of quantized images.
 
     Example:
         >>> torch.ao.nn.quantized.ConvTranspose2d(2, 3, 3)
@@ -242,8 +271,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     _FLOAT_MODULE = nn.ConvTranspose2d
 
 
+@with_arguments(_TRANSPOSED)
 class ConvTranspose3d(_ConvTransposeNd):
-    """A transposed convolution of quantized volumes. Arguments are those of `torch.nn.ConvTranspose3d`.
+    """A transposed convolution of quantized volumes.
 
     Example:
         >>> torch.ao.nn.quantized.ConvTranspose3d(2, 3, 3)

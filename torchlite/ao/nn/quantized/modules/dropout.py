@@ -6,14 +6,23 @@ from typing import Any
 
 from torchlite import nn
 
+from .utils import FromObserved
 
-class Dropout(nn.Dropout):
+
+class Dropout(FromObserved, nn.Dropout):
     """`torch.nn.Dropout` in a quantized network: it returns its input.
+
+    Args:
+        p: Kept as an attribute. Default: 0.5.
+        inplace: Kept as an attribute. Default: ``False``.
 
     Example:
         >>> torch.ao.nn.quantized.Dropout()
         QuantizedDropout(p=0.5, inplace=False)
     """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__(p, inplace)
 
     def forward(self, input: Any) -> Any:
         return input
@@ -23,10 +32,8 @@ class Dropout(nn.Dropout):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Dropout:
-        """Make the quantized module of a float one."""
         return cls(mod.p, mod.inplace)
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Dropout:
-        """Make the quantized module of a reference one."""
         return cls(mod.p, mod.inplace)

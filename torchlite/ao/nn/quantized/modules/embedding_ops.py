@@ -75,7 +75,6 @@ class Embedding(nn.Module):
         norm_type: Has no effect. Default: 2.
         scale_grad_by_freq: Has no effect. Default: ``False``.
         sparse: Has no effect. Default: ``False``.
-        _weight: A quantized weight. Default: zeros.
         dtype: `torch.quint8`.
 
     Example:
@@ -114,7 +113,11 @@ class Embedding(nn.Module):
         )
 
     def set_weight(self, w: Any) -> None:
-        """Pack a quantized weight."""
+        """Packs a quantized weight.
+
+        Args:
+            w: The weight.
+        """
         self._packed_params.set_weight(w)
 
     def weight(self) -> Any:
@@ -149,20 +152,38 @@ class Embedding(nn.Module):
 
     @classmethod
     def from_reference(cls, ref_embedding: Any) -> Any:
-        """Make the quantized module of a reference one, which has a quantized weight."""
+        """Makes the quantized module of a reference one, which has a quantized weight.
+
+        Args:
+            ref_embedding: The reference module.
+        """
         made = cls._like(ref_embedding, ref_embedding.weight_dtype)
         made.set_weight(ref_embedding.get_quantized_weight())
         return made
 
 
 def _default_observer() -> Any:
-    from torchlite.ao.quantization import float_qparams_weight_only_qconfig
+    from torchlite.ao.quantization.qconfig import float_qparams_weight_only_qconfig
 
     return float_qparams_weight_only_qconfig.weight()
 
 
 class EmbeddingBag(Embedding):
-    """Sums of quantized rows, in float32. Arguments are those of `torch.nn.EmbeddingBag`; `mode` is ``"sum"``.
+    """Sums of quantized rows, in float32.
+
+    Args:
+        num_embeddings: Number of rows.
+        embedding_dim: Size of a row.
+        max_norm: Has no effect. Default: none.
+        norm_type: Has no effect. Default: 2.
+        scale_grad_by_freq: Has no effect. Default: ``False``.
+        mode: ``"sum"``.
+        sparse: Has no effect. Default: ``False``.
+        include_last_offset: Whether the last offset is the number of indices. Default: ``False``.
+        dtype: `torch.quint8`.
+
+    Raises:
+        NotImplementedError: The mode is another.
 
     Example:
         >>> torch.ao.nn.quantized.EmbeddingBag(4, 3)(torch.tensor([1, 2]), torch.tensor([0])).shape

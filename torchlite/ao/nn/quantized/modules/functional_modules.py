@@ -116,7 +116,7 @@ class FloatFunctional(FXFloatFunctional):
         return self.activation_post_process(result)
 
 
-class QFunctional(Module):
+class QFunctional(FXFloatFunctional):
     """Sums, products and concatenations of quantized tensors, with the scale and zero point of the results.
 
     Example:
@@ -155,37 +155,35 @@ class QFunctional(Module):
         return self.activation_post_process(made)
 
     def add(self, x: Any, y: Any) -> Any:
-        """Return the sum."""
         return self._compute("add", x, y)
 
     def add_scalar(self, x: Any, y: float) -> Any:
-        """Return the sum with a number."""
         return torch.ops.quantized.add_scalar(x, y)
 
     def mul(self, x: Any, y: Any) -> Any:
-        """Return the product."""
         return self._compute("mul", x, y)
 
     def mul_scalar(self, x: Any, y: float) -> Any:
-        """Return the product with a number."""
         return torch.ops.quantized.mul_scalar(x, y)
 
     def cat(self, x: Any, dim: int = 0) -> Any:
-        """Return the tensors, joined along a dimension."""
         made = torch.ops.quantized.cat(x, dim, self.scale, self.zero_point)
         return self.activation_post_process(made)
 
     def add_relu(self, x: Any, y: Any) -> Any:
-        """Return the positive part of the sum."""
         return self._compute("add_relu", x, y)
 
     def matmul(self, x: Any, y: Any) -> Any:
-        """Return the matrix product."""
         return self._compute("matmul", x, y)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> QFunctional:
-        """Make the quantized module of a `FloatFunctional` that was observed."""
+        """Makes the quantized module of a `FloatFunctional` that was observed.
+
+        Args:
+            mod: The module.
+            use_precomputed_fake_quant: No effect: there is no weight.
+        """
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
         made = cls()

@@ -132,7 +132,13 @@ class Linear(WeightedQuantizedModule):
 
     @classmethod
     def from_reference(cls, ref_qlinear: Any, output_scale: float, output_zero_point: int) -> Any:
-        """Make a quantized layer of a reference one, which has a quantized weight and computes on numbers."""
+        """Makes a quantized layer of a reference one, which has a quantized weight and computes on numbers.
+
+        Args:
+            ref_qlinear: The reference layer.
+            output_scale: Scale of the result.
+            output_zero_point: Zero point of the result.
+        """
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

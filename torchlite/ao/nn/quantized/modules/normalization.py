@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 
-from .utils import observed_result
+from .utils import FromObserved, with_arguments
 
 
 def _set_parameters(
@@ -18,7 +18,7 @@ def _set_parameters(
     module.register_buffer("zero_point", torch.tensor(zero_point, device=device, dtype=dtype))
 
 
-class LayerNorm(nn.LayerNorm):
+class LayerNorm(FromObserved, nn.LayerNorm):
     """`torch.nn.LayerNorm` of a quantized tensor.
 
     Args:
@@ -29,6 +29,8 @@ class LayerNorm(nn.LayerNorm):
         zero_point: Zero point of the result.
         eps: What is added to the variance. Default: 1e-5.
         elementwise_affine: Whether there are a weight and a bias. Default: ``True``.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the parameters. Default: that of a number.
 
     Example:
         >>> layer = torch.ao.nn.quantized.LayerNorm(4, None, None, 0.1, 128)
@@ -52,19 +54,13 @@ class LayerNorm(nn.LayerNorm):
         return "QuantizedLayerNorm"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> LayerNorm:
-        """Make the quantized module of a float one that was observed."""
-        return cls.from_reference(mod, *observed_result(mod))
-
-    @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> LayerNorm:
-        """Make the quantized module of a reference one."""
         return cls(
             mod.normalized_shape, mod.weight, mod.bias, float(scale), int(zero_point), mod.eps, mod.elementwise_affine
         )
 
 
-class GroupNorm(nn.GroupNorm):
+class GroupNorm(FromObserved, nn.GroupNorm):
     """`torch.nn.GroupNorm` of a quantized tensor.
 
     Args:
@@ -76,10 +72,12 @@ class GroupNorm(nn.GroupNorm):
         zero_point: Zero point of the result.
         eps: What is added to the variance. Default: 1e-5.
         affine: Whether there are a weight and a bias. Default: ``True``.
+        device: Device of the parameters. Default: the CPU.
+        dtype: Dtype of the parameters. Default: that of a number.
 
     Example:
         >>> torch.ao.nn.quantized.GroupNorm(1, 2, None, None, 0.1, 2)
-        QuantizedGroupNorm(1, 2, eps=1e-05, affine=True)
+        QuantizedGroupNorm(1, 2, eps=1e-05, affine=True, bias=False)
     """
 
     def __init__(
@@ -98,13 +96,28 @@ class GroupNorm(nn.GroupNorm):
         return "QuantizedGroupNorm"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> GroupNorm:
-        """Make the quantized module of a float one that was observed."""
-        scale, zero_point = observed_result(mod)
-        return cls(mod.num_groups, mod.num_channels, mod.weight, mod.bias, scale, zero_point, mod.eps, mod.affine)
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> GroupNorm:
+        return cls(
+            mod.num_groups, mod.num_channels, mod.weight, mod.bias, float(scale), int(zero_point), mod.eps, mod.affine
+        )
 
 
-class _InstanceNorm:
+_INSTANCE_NORM = """
+num_features: Number of channels.
+weight: The factors, a Parameter or None.
+bias: The offsets, a Parameter or None.
+scale: Scale of the result.
+zero_point: Zero point of the result.
+eps: What is added to the variance. Default: 1e-5.
+momentum: Passed to the float class; statistics are those of each image. Default: 0.1.
+affine: Passed to the float class. Default: ``False``.
+track_running_stats: Passed to the float class. Default: ``False``.
+device: Device of the parameters. Default: the CPU.
+dtype: Dtype of the parameters. Default: that of a number.
+"""
+
+
+class _InstanceNorm(FromObserved):
     """What the norms of single sequences, images and volumes share."""
 
     def __init__(
@@ -125,18 +138,13 @@ class _InstanceNorm:
         return f"Quantized{type(self).__name__}"
 
     @classmethod
-    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        """Make the quantized module of a float one that was observed."""
-        return cls.from_reference(mod, *observed_result(mod))
-
-    @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
-        """Make the quantized module of a reference one."""
         return cls(mod.num_features, mod.weight, mod.bias, float(scale), int(zero_point), mod.eps, mod.affine)
 
 
+@with_arguments(_INSTANCE_NORM)
 class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
-    """`torch.nn.InstanceNorm1d` of a quantized tensor, with a weight, a bias, a scale and a zero point.
+    """`torch.nn.InstanceNorm1d` of a quantized tensor.
 
     Example:
         >>> type(torch.ao.nn.quantized.InstanceNorm1d(2, None, None, 0.1, 2)).__name__
@@ -144,8 +152,9 @@ class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
     """
 
 
+@with_arguments(_INSTANCE_NORM)
 class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
-    """`torch.nn.InstanceNorm2d` of a quantized tensor, with a weight, a bias, a scale and a zero point.
+    """`torch.nn.InstanceNorm2d` of a quantized tensor.
 
     Example:
         >>> type(torch.ao.nn.quantized.InstanceNorm2d(2, None, None, 0.1, 2)).__name__
@@ -153,8 +162,9 @@ class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
     """
 
 
+@with_arguments(_INSTANCE_NORM)
 class InstanceNorm3d(_InstanceNorm, nn.InstanceNorm3d):
-    """`torch.nn.InstanceNorm3d` of a quantized tensor, with a weight, a bias, a scale and a zero point.
+    """`torch.nn.InstanceNorm3d` of a quantized tensor.
 
     Example:
         >>> type(torch.ao.nn.quantized.InstanceNorm3d(2, None, None, 0.1, 2)).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
@@ -42,6 +43,43 @@ class WeightedQuantizedModule(Module):
         self.zero_point = int(state_dict.pop(f"{prefix}zero_point"))
         local_metadata, _, *lists = rest
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+
+
+def with_arguments(text: str) -> Callable[[type], type]:
+    """Return a decorator that puts arguments into the docstring of a class, before its example."""
+
+    def add(kind: type) -> type:
+        head, mark, example = (kind.__doc__ or "").partition("    Example:")
+        lines = "".join(f"        {line}\n" if line else "\n" for line in text.strip().splitlines())
+        kind.__doc__ = f"{head}    Args:\n{lines}\n{mark}{example}"
+        return kind
+
+    return add
+
+
+class FromObserved:
+    """Base of quantized modules that are made of float ones whose results were observed."""
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Makes the quantized module of a float one whose result was observed.
+
+        Args:
+            mod: The float module, with an `activation_post_process`.
+            use_precomputed_fake_quant: No effect: there is no weight whose parameters are observed.
+        """
+        return cls.from_reference(mod, *observed_result(mod))
+
+    @classmethod
+    def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        """Makes the quantized module of a float one.
+
+        Args:
+            mod: The float module.
+            scale: Scale of the result. Modules that keep the input's scale do not use it.
+            zero_point: Zero point of the result, as the scale.
+        """
+        raise NotImplementedError
 
 
 def move_with(fn: Any, *tensors: Any) -> list[Any]:
