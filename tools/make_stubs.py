@@ -358,7 +358,7 @@ def module_stub() -> str:
         *sorted(
             ["from ._stubs.basic import dtype as dtype\n"]
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
-            + [f"from ._stubs.{room} import {name} as {name}\n" for room, name in private_functions()]
+            + [imported(room, name) for room, name in private_functions()]
         ),
         "from .amp import GradScaler as GradScaler\n",
         "from .futures import Future as Future\n",
@@ -375,6 +375,11 @@ def module_stub() -> str:
         ),
     ]
     return "".join(lines)
+
+
+def imported(room: str, name: str) -> str:
+    line = f"from ._stubs.{room} import {name} as {name}\n"
+    return line if len(line) <= 121 else f"from ._stubs.{room} import (\n    {name} as {name},\n)\n"
 
 
 def private_functions() -> list[tuple[str, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
     "elementwise": (
-        "activation", "binary", "comparison", "grad_scaling", "piecewise_activation", "pointwise", "special", "unary",
+        "activation", "binary", "comparison", "fake_quantize", "grad_scaling", "piecewise_activation", "pointwise",
+        "special", "unary",
     ),
     "reductions": ("reduce", "segment_reduce", "statistics", "histogram", "scan", "sort", "softmax"),
     "layers": (
@@ -111,6 +112,10 @@ PLAIN = {
     "append": "Tensor",
     "prepend": "Tensor",
     "range": "Sequence[_b.float]",
+    "quant_min": "_b.int",
+    "quant_max": "_b.int",
+    "averaging_const": "_b.float",
+    "ch_axis": "_b.int",
     "spacing": "Number | Sequence[Number] | Tensor | Sequence[Tensor]",
     "dx": "_b.float",
     "nan": "_b.float",
@@ -205,6 +210,7 @@ RESULTS = {
         "lstm native_batch_norm native_group_norm native_layer_norm svd_lowrank pca_lowrank".split(), TRIPLE
     ),
     "_amp_foreach_non_finite_check_and_unscale_": "None",
+    "_choose_qparams_per_tensor": "tuple[_b.float, _b.int]",
     **dict.fromkeys(
         ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), "tuple[Tensor, Tensor, Tensor, Tensor]"
     ),

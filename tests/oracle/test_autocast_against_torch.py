@@ -22,7 +22,7 @@ ELSEWHERE = {
     "_convolution", "cudnn_convolution", "cudnn_convolution_transpose", "_thnn_fused_gru_cell", "_thnn_fused_lstm_cell",
     "mkldnn_rnn_layer", "nll_loss2d", "_scaled_dot_product_flash_attention", "_grid_sampler_2d_cpu_fallback",
     "grid_sampler_2d", "grid_sampler_3d",
-    "cross_entropy_loss", "multilabel_margin_loss_forward", "_lu_with_info", "orgqr", "fake_quantize_per_tensor_affine",
+    "cross_entropy_loss", "multilabel_margin_loss_forward", "_lu_with_info", "orgqr",
     "upsample_bicubic2d", "upsample_bilinear2d", "upsample_linear1d", "upsample_nearest1d", "upsample_nearest2d",
     "upsample_nearest3d", "upsample_trilinear3d", "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa",
     "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "reflection_pad1d",

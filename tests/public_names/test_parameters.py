@@ -32,7 +32,7 @@ DIFFERENCES = {
 # refuses.
 ABSENT = (
     "Tensor.slice_inverse", "Tensor.xpu", "batch_norm_", "choose_qparams", "cudnn_", "empty_quantized",
-    "fake_quantize", "fbgemm_", "fused_moving", "import_ir", "init_num_threads", "int_repr", "is_vulkan", "merge_type",
+    "fbgemm_", "import_ir", "init_num_threads", "int_repr", "is_vulkan", "merge_type",
     "miopen_", "mkldnn_", "native_norm", "parse_", "q_", "quantize", "set_anomaly_enabled", "slice_inverse",
     "sym_constrain", "unify_type", "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "indices_copy",
     "row_indices_copy", "values_copy", "Tensor.q_", "Tensor.qscheme", "Tensor.int_repr", "dequantize",

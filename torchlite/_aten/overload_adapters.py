@@ -570,6 +570,11 @@ ADAPTERS: dict[str, Callable] = {
     "_sparse_addmm": lambda self, mat1, mat2, *, beta=1, alpha=1: torch.sparse.addmm(
         self, mat1, mat2, beta=beta, alpha=alpha
     ),
+    **{f"fake_quantize_per_{kind}_affine_{ending}": _when_called(f"_fake_quantize_per_{kind}_affine_{ending}")
+       for kind in ("tensor", "channel") for ending in ("cachemask", "cachemask_backward")},
+    **{name: _when_called(name) for name in (
+        "_fake_quantize_learnable_per_tensor_affine_backward", "_fake_quantize_learnable_per_channel_affine_backward",
+        "_fused_moving_avg_obs_fq_helper")},
     # indices
     "slice": _slice,
     "index": lambda self, indices: self[_int64_indices(indices)],

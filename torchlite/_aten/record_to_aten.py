@@ -509,7 +509,20 @@ def _convolution_backward(
     )  # fmt: skip
 
 
+def _fake_quantize_by_tensors(
+    input: Any, scale: Any, zero_point: Any, enabled: Any, quant_min: int, quant_max: int
+) -> Any:
+    """PyTorch passes a flag that is on."""
+    on = call_overload(aten.ones.default, [1], dtype=torch.int64, device=input.device, layout=torch.strided)
+    return aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default(
+        input, scale, zero_point, on, quant_min, quant_max
+    )
+
+
 LOWERED: dict[str, Callable] = {
+    "_fake_quantize_by_tensors": _fake_quantize_by_tensors,
+    **{f"_fake_quantize_per_{kind}_affine_cachemask_backward": lambda grad, mask: aten.mul.Tensor(grad, mask)
+       for kind in ("tensor", "channel")},
     **{f"max_pool{d}d": _max_pool(d) for d in (1, 2, 3)},
     **{f"max_pool{d}d_with_indices": _max_pool(d, always=True) for d in (1, 2, 3)},
     "_max_pool": _inner_max_pool(False), "_max_pool_with_indices": _inner_max_pool(True),

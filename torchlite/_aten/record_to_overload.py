@@ -38,6 +38,8 @@ _RECORDS = {
     "_view": "view", "div_rounded": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
     "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r",
     "_unique_and_all": "_unique2",
+    **{f"_fake_quantize_per_{kind}_affine_{ending}": f"fake_quantize_per_{kind}_affine_{ending}"
+       for kind in ("tensor", "channel") for ending in ("cachemask", "cachemask_backward")},
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that the record lacks, by op.

@@ -10,14 +10,14 @@ from .._dispatch.callbacks import CALLBACKS
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
     "_dtype_checks", "_gradient_helpers", "_linalg_common", "activation", "attention", "binary", "comparison", "conv",
-    "covariance", "creation", "creation_ranges", "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding", "fft",
-    "fused_inference", "fused_optim", "gamma_sampling", "gather_scatter", "grad_scaling", "grouped_matmul", "histogram",
-    "indexing", "inplace", "internal_view_ops", "joining_and_splitting", "linalg_decomp", "linalg_det", "linalg_lu",
-    "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss", "manipulation", "margin_loss", "matmul",
-    "multi_tensor_clip", "node_graphs", "normalization", "pad", "piecewise_activation", "pointwise", "pooling",
-    "pooling_checks", "pooling_kernels", "quantized", "random", "random_fill", "reduce", "resample", "rnn", "rows",
-    "scan", "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics", "stft", "tensor_products",
-    "unary", "view_copies", "views", "vision", "window_functions",
+    "covariance", "creation", "creation_ranges", "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding",
+    "fake_quantize", "fft", "fused_inference", "fused_optim", "gamma_sampling", "gather_scatter", "grad_scaling",
+    "grouped_matmul", "histogram", "indexing", "inplace", "internal_view_ops", "joining_and_splitting", "linalg_decomp",
+    "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss", "manipulation",
+    "margin_loss", "matmul", "multi_tensor_clip", "node_graphs", "normalization", "pad", "piecewise_activation",
+    "pointwise", "pooling", "pooling_checks", "pooling_kernels", "quantized", "random", "random_fill", "reduce",
+    "resample", "rnn", "rows", "scan", "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics",
+    "stft", "tensor_products", "unary", "view_copies", "views", "vision", "window_functions",
 )  # fmt: skip
 
 

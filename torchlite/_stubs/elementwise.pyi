@@ -1052,11 +1052,35 @@ def _amp_update_scale_(
     row, by the growth factor if that is finite. In place.
     """
 
+def _choose_qparams_per_tensor(input: Tensor, reduce_range: _b.bool = False) -> tuple[_b.float, _b.int]:
+    """The scale and the zero point, as numbers, with which bytes cover the range of a tensor."""
+
 def _conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
 
 def _conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, computed."""
+
+def _fake_quantize_learnable_per_channel_affine(
+    input: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    axis: _b.int,
+    quant_min: _b.int,
+    quant_max: _b.int,
+    grad_factor: Number = 1.0,
+) -> Tensor:
+    """Fake quantization whose scale and zero point have gradients too, times `grad_factor`."""
+
+def _fake_quantize_learnable_per_tensor_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _b.int, quant_max: _b.int, grad_factor: Number = 1.0
+) -> Tensor:
+    """Fake quantization whose scale and zero point have gradients too, times `grad_factor`."""
+
+def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+    input: Tensor, scale: Tensor, zero_point: Tensor, fake_quant_enabled: Tensor, quant_min: _b.int, quant_max: _b.int
+) -> results.fake_quantize_per_tensor_affine_cachemask_tensor_qparams:
+    """The same with tensors of one element; where `fake_quant_enabled` is 0, the result is the input."""
 
 def _neg_view(input: Tensor) -> Tensor:
     """The negative: a view with the negative bit, which ops work out where they need it."""
@@ -1401,6 +1425,20 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([0.0000, 1.7183])
     """
 
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _b.int, quant_min: _b.int, quant_max: _b.int
+) -> Tensor:
+    """Rounds each element to the levels of its channel, as `torch.fake_quantize_per_tensor_affine` does to those of a
+    tensor.
+    """
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: _b.int, quant_max: _b.int
+) -> Tensor:
+    """Rounds each element to a multiple of `scale` that an integer between `quant_min` and `quant_max` stands for:
+    ``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``.
+    """
+
 def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """A tensor like `input` with every element set to `value`."""
 
@@ -1445,6 +1483,25 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> results.frexp:
     """The mantissa and the exponent of each element: ``input = mantissa * 2**exponent``."""
+
+def fused_moving_avg_obs_fake_quant(
+    input: Tensor,
+    observer_on: Tensor,
+    fake_quant_on: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    averaging_const: _b.float,
+    quant_min: _b.int,
+    quant_max: _b.int,
+    ch_axis: _b.int,
+    per_row_fake_quant: _b.bool = False,
+    symmetric_quant: _b.bool = False,
+) -> Tensor:
+    """Observes the range of the input, chooses a scale and a zero point for it, and rounds the input to their
+    levels.
+    """
 
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor of two integers, with broadcasting; not negative.

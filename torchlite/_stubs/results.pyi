@@ -17,6 +17,10 @@ class cummin(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class fake_quantize_per_tensor_affine_cachemask_tensor_qparams(NamedTuple):
+    output: Tensor
+    mask: Tensor
+
 class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor

@@ -86,6 +86,7 @@ def _as_states_if_packed(input, hx, *rest) -> str:
 CPU_BY_ARGUMENTS = {
     "_avg_pool": _make_conditional_rule(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
     "einsum": _make_conditional_rule(LOWER, _is_chain_or_mixed),
+    "fake_quantize_per_tensor_affine": _make_conditional_rule(FLOAT, lambda input, scale, *_: isinstance(scale, float)),
     "gru": _as_states,
     "inner": _make_conditional_rule(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
     "l1_loss": _make_conditional_rule(FLOAT, lambda *values: values[-1] is None),  # without weights
