@@ -358,7 +358,8 @@ def module_stub() -> str:
         *sorted(
             ["from ._stubs.basic import dtype as dtype\n"]
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
-            + [imported(room, name) for room, name in private_functions()]
+            + [imported(room, name) for room, name in private_functions()],
+            key=lambda text: text.replace("(\n    ", ""),
         ),
         "from .amp import GradScaler as GradScaler\n",
         "from .futures import Future as Future\n",

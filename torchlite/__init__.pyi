@@ -78,12 +78,6 @@ from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.arrangement import _lazy_clone as _lazy_clone
 from ._stubs.basic import *
 from ._stubs.basic import dtype as dtype
-from ._stubs.elementwise import (
-    _fake_quantize_learnable_per_channel_affine as _fake_quantize_learnable_per_channel_affine,
-)
-from ._stubs.elementwise import (
-    _fake_quantize_per_tensor_affine_cachemask_tensor_qparams as _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
-)
 from ._stubs.elementwise import *
 from ._stubs.elementwise import _add_relu as _add_relu
 from ._stubs.elementwise import _amp_foreach_non_finite_check_and_unscale_ as _amp_foreach_non_finite_check_and_unscale_
@@ -91,7 +85,13 @@ from ._stubs.elementwise import _amp_update_scale_ as _amp_update_scale_
 from ._stubs.elementwise import _choose_qparams_per_tensor as _choose_qparams_per_tensor
 from ._stubs.elementwise import _conj as _conj
 from ._stubs.elementwise import _conj_physical as _conj_physical
+from ._stubs.elementwise import (
+    _fake_quantize_learnable_per_channel_affine as _fake_quantize_learnable_per_channel_affine,
+)
 from ._stubs.elementwise import _fake_quantize_learnable_per_tensor_affine as _fake_quantize_learnable_per_tensor_affine
+from ._stubs.elementwise import (
+    _fake_quantize_per_tensor_affine_cachemask_tensor_qparams as _fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
+)
 from ._stubs.elementwise import _neg_view as _neg_view
 from ._stubs.functions import *
 from ._stubs.layers import *
