@@ -18,7 +18,10 @@ LOADERS = ("import_module", "__import__", "find_spec")
 # Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
 FACADES = {
     ("torchlite.fx._symbolic_trace", "jit"): "torch.fx._symbolic_trace.ScriptObject",
+    ("torchlite.nn.intrinsic", "ao"): "torch.nn.intrinsic",
     ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
+    ("torchlite.nn.qat", "ao"): "torch.nn.qat",
+    ("torchlite.nn.quantized", "ao"): "torch.nn.quantized",
     ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
 }
 # Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.

@@ -115,8 +115,8 @@ KNOWN = {
     "sparse to_sparse_semi_structured", "cuda CUDAGraph.capture_begin", "cuda graph", "distributed DeviceMesh",
     "fx.experimental.proxy_tensor ProxyTorchDispatchMode", "utils.checkpoint CheckpointFunction.forward",
     "utils.checkpoint SelectiveCheckpointContext", "optim Optimizer.profile_hook_step",
-    # Quantization's base classes, which raise; and the older exporter's names for the same defaults.
-    "ao.quantization FakeQuantizeBase.forward", "ao.quantization ObserverBase.forward", "onnx.utils export",
+    # The older exporter's names for the same defaults.
+    "onnx.utils export",
     # Methods that take any arguments in order to refuse them.
     "torch UntypedStorage.share_memory_", "jit RecursiveScriptModule.bfloat16", "jit RecursiveScriptModule.to_empty",
 }  # fmt: skip

@@ -450,7 +450,9 @@ class iinfo:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        info = np.iinfo(type.np)
+        # A quantized dtype has no array dtype of its own; its limits are those of its integers.
+        is_quantized = type.scalar_name.startswith("Q")
+        info = np.iinfo(f"{'' if type.is_signed else 'u'}int{8 * type.itemsize}" if is_quantized else type.np)
         self.dtype, self.bits, self.max, self.min = type.name, int(info.bits), int(info.max), int(info.min)
 
     def __repr__(self) -> str:

@@ -1,5 +1,6 @@
-"""Quantisation and pruning, by name."""
+"""Quantization."""
 
+from . import nn as nn
 from . import quantization as quantization
 
-__all__ = ["quantization"]
+__all__ = ["nn", "quantization"]

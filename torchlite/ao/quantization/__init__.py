@@ -1,5 +1,6 @@
-"""Names of quantization. torchlite does not quantize: modules that mark where it would happen pass tensors on, as
-PyTorch's do until a model is converted.
+"""Quantization of models: observers, fake quantization, configurations, and layers for quantization aware training.
+
+Layers over quantized tensors are not part of torchlite: `convert` without a mapping and `quantize_dynamic` refuse.
 """
 
 from __future__ import annotations
@@ -7,115 +8,49 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
-from torchlite.nn.modules.module import Module
 
-__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper"]
+from .fake_quantize import *
+from .fake_quantize import __all__ as _fake_quantize
+from .fuse_modules import fuse_modules, fuse_modules_qat
+from .fuser_method_mappings import *
+from .fuser_method_mappings import __all__ as _fusers
+from .observer import *
+from .observer import ObserverBase
+from .observer import __all__ as _observers
+from .qconfig import *
+from .qconfig import __all__ as _qconfigs
+from .qconfig_mapping import *
+from .qconfig_mapping import __all__ as _mappings
+from .qconfig_mapping import get_default_qat_qconfig_dict, get_default_qconfig_dict
+from .quant_type import QuantType
+from .quantization_mappings import *
+from .quantization_mappings import __all__ as _classes
+from .quantize import *
+from .quantize import __all__ as _quantize
+from .stubs import DeQuantStub, QuantStub, QuantWrapper
+from .utils import MatchAllNode, get_combined_dict
 
-
-class QuantStub(Module):
-    """Marks where tensors would be quantized; it returns its input.
-
-    Args:
-        qconfig: Kept as an attribute. Default: none.
-
-    Example:
-        >>> torch.ao.quantization.QuantStub()(torch.ones(2))
-        tensor([1., 1.])
-    """
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Any) -> Any:
-        return x
-
-
-class DeQuantStub(QuantStub):
-    """Marks where tensors would be dequantized; it returns its input.
-
-    Args:
-        qconfig: Kept as an attribute. Default: none.
-
-    Example:
-        >>> torch.ao.quantization.DeQuantStub()(torch.ones(2))
-        tensor([1., 1.])
-    """
+ObserverOrFakeQuantize = ObserverBase | FakeQuantizeBase
+__all__ = [
+    "DeQuantStub", "MatchAllNode", "ObserverOrFakeQuantize", "QuantStub", "QuantType", "QuantWrapper",
+    "default_eval_fn", "fuse_modules", "fuse_modules_qat", "get_combined_dict", "get_default_qat_qconfig_dict",
+    "get_default_qconfig_dict",
+]  # fmt: skip
+__all__ += [*_fake_quantize, *_fusers, *_observers, *_qconfigs, *_mappings, *_classes, *_quantize]
 
 
-class QuantWrapper(Module):
-    """A module between a `QuantStub` and a `DeQuantStub`.
+def default_eval_fn(model: Any, calib_data: Any) -> None:
+    """Runs a model over data.
 
     Args:
-        module: The module.
+        model: The model.
+        calib_data: Pairs of inputs and targets.
 
     Example:
-        >>> torch.ao.quantization.QuantWrapper(torch.nn.ReLU())(torch.ones(2))
-        tensor([1., 1.])
+        >>> torch.ao.quantization.default_eval_fn(torch.nn.ReLU(), [(torch.ones(1), None)])
     """
-
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        qconfig = getattr(module, "qconfig", None)
-        self.add_module("quant", QuantStub(qconfig))
-        self.add_module("dequant", DeQuantStub(qconfig))
-        self.add_module("module", module)
-        self.train(module.training)
-
-    def forward(self, X: Any) -> Any:
-        return self.dequant(self.module(self.quant(X)))
-
-
-class ObserverBase(Module):
-    """Class for `isinstance` checks: no module is one.
-
-    Args:
-        *args: No effect.
-        **kwargs: No effect.
-
-    Raises:
-        NotImplementedError: The class is called.
-
-    Example:
-        >>> isinstance(torch.nn.ReLU(), torch.ao.quantization.ObserverBase)
-        False
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"torch.ao.quantization.{type(self).__name__}: torchlite does not quantise models")
-
-
-class FakeQuantizeBase(ObserverBase):
-    """Class for `isinstance` checks: no module is one.
-
-    Args:
-        *args: No effect.
-        **kwargs: No effect.
-
-    Raises:
-        NotImplementedError: The class is called.
-
-    Example:
-        >>> isinstance(torch.nn.ReLU(), torch.ao.quantization.FakeQuantizeBase)
-        False
-    """
-
-
-_ABSENT = (
-    "convert", "fuse_modules", "fuse_modules_qat", "prepare", "prepare_qat", "quantize", "quantize_dynamic",
-    "quantize_qat", "get_default_qconfig", "get_default_qat_qconfig", "get_default_qconfig_mapping",
-)  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ABSENT:
-
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise NotImplementedError(f"torch.ao.quantization.{name}: torchlite does not quantise models")
-
-        return refuse
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    for data, _ in calib_data:
+        model(data)
 
 
 __dir__ = make_module_dir(globals())

@@ -1,0 +1,1 @@
+"""Observers, fake quantization, configurations and preparation of models."""

@@ -1,0 +1,5 @@
+"""Arithmetic that observers can follow."""
+
+from .functional_modules import FloatFunctional, FXFloatFunctional
+
+__all__ = ["FXFloatFunctional", "FloatFunctional"]
