@@ -8,15 +8,16 @@ import math
 
 import numpy as np
 
-from .._dispatch import NONDIFF, composite, op, table_of
+from .._dispatch import NONDIFF, composite, op
+from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.shape_and_value_checks import any_true
-from .._types.devices import device
 from .._types.dtypes import FLOAT, bool_, float16, float32, float64, int32
 
 _FAR = 2.0**63  # PyTorch keeps levels as int64: what lies beyond, and NaN, becomes the least one
 _BAD_RANGE = "`quant_min` should be less than or         equal to `quant_max`"
 _BAD_ZERO = "`zero_point` must be between `quant_min` and `quant_max`."
-_SMALL_SCALE = np.float32(6.1e-5)  # lesser ones would be subnormal in half precision
+_SMALL_SCALE = float(np.float32(6.1e-5))  # lesser ones would be subnormal in half precision
+_LEAST_WITH_INVERSE = 2.0**-128 * (1 + 2.0**-24)  # the inverse of a lesser one is infinite in float32
 
 
 def _check_range(quant_min, quant_max, with_zero=False):
@@ -372,77 +373,66 @@ _define_learnable("channel", "axis, ", _learnable_by_channels, _learnable_by_cha
 # --- the choice of scales -------------------------------------------------------------------------------------------
 
 
-def _choose_levels(F, low, high, quant_min, quant_max, symmetric):
-    """The scales, as float64, and the zero points of ranges of float32."""
+def _single(value):
+    return float(np.float32(value))
 
-    def single(value):
-        return F.to(F.to(value, float32), float64)
 
-    def choose(condition, one, other):
-        return F._choose(one, other, condition)
-
-    low, high = F.to(low, float64), F.to(high, float64)
-    both = F.logical_and(F.lt(low, 0.0), F.gt(high, 0.0))
+def _choose_level(low, high, quant_min, quant_max, symmetric=False):
+    """The scale and the zero point with which integers cover a range of float32, and zero exactly."""
     steps = quant_max - quant_min
-    if symmetric:
+    if symmetric and low < 0 < high:
         below, above = -(steps // 2 + 1), steps // 2
-        size = F.maximum(F.abs(single(F.div(low, below))), F.abs(single(F.div(high, above))))
-        low = choose(both, single(F.mul(size, float(below))), low)
-        high = choose(both, single(F.mul(size, float(above))), high)
-    low, high = F._clamp_scalars(low, None, 0.0), F._clamp_scalars(high, 0.0, None)
-    scale = F.div(F.sub(high, low), float(steps))
-    narrow = single(scale)
-    useless = F.logical_or(F.eq(narrow, 0.0), F.lt(narrow, 2.0**-128 * (1 + 2.0**-24)))
-    scale = choose(useless, 0.1, scale)
-    least = float(_SMALL_SCALE)
-    small = F.lt(scale, least)
-    width, factor = float(_SMALL_SCALE * np.float32(steps)), single(F.div(least, single(scale)))
-    new_low = choose(F.eq(low, 0.0), low, choose(F.eq(high, 0.0), -width, single(F.mul(low, factor))))
-    new_high = choose(F.eq(low, 0.0), width, choose(F.eq(high, 0.0), high, single(F.mul(high, factor))))
-    low, high = choose(small, new_low, low), choose(small, new_high, high)
-    scale = choose(small, least, scale)
-    below, above = F.div(low, scale), F.div(high, scale)
-    nearer = F.lt(F.sub(float(abs(quant_min)), F.abs(below)), F.sub(float(abs(quant_max)), F.abs(above)))
-    zero = choose(nearer, F.sub(float(quant_min), below), F.sub(float(quant_max), above))
-    if symmetric:
-        both = F.logical_and(F.lt(low, 0.0), F.gt(high, 0.0))
-        zero = choose(both, (quant_min + quant_max) / 2, zero)
-    known = F.eq(zero, zero)
-    zero = F._clamp_scalars(F.round(zero), float(quant_min), float(quant_max))
-    return scale, F.to(choose(known, zero, -(2.0**31)), int32)
-
-
-op(
-    "_choose_quantization_levels(Tensor low, Tensor high, quant_min, quant_max, symmetric)",
-    where="",
-    tags=NONDIFF,
-    multi_output=True,
-    composite=_choose_levels,
-    doc="Scales and zero points with which a range of integers covers each range of float32, and zero exactly.",
-)
+        size = max(abs(_single(low / below)), abs(_single(high / above)))
+        low, high = _single(size * below), _single(size * above)
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / steps
+    if _single(scale) < _LEAST_WITH_INVERSE:
+        scale = 0.1
+    if scale < _SMALL_SCALE:
+        width, factor = _single(_SMALL_SCALE * steps), _single(_SMALL_SCALE / _single(scale))
+        if low == 0:
+            high = width
+        elif high == 0:
+            low = -width
+        else:
+            low, high = _single(low * factor), _single(high * factor)
+        scale = _SMALL_SCALE
+    below, above = low / scale, high / scale
+    # The end that is nearer to an integer's limit has the lesser error.
+    zero = quant_min - below if abs(quant_min) - abs(below) < abs(quant_max) - abs(above) else quant_max - above
+    if symmetric and low < 0 < high:
+        zero = (quant_min + quant_max) / 2
+    return scale, -(2**31) if math.isnan(zero) else round(min(max(zero, quant_min), quant_max))
 
 
 @composite("_choose_qparams_per_tensor(Tensor input, reduce_range=False)", where="torch")
 def _choose_qparams_per_tensor(F, input, reduce_range):
     """The scale and the zero point, as numbers, with which bytes cover the range of a tensor."""
-    ends = [np.asarray(find(input.detach()).item(), np.float32) for find in (F.min, F.max)]
-    if not ends[0] <= ends[1]:
+    low, high = (_single(find(input.detach()).item()) for find in (F.min, F.max))
+    if not low <= high:
         raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")
-    with np.errstate(all="ignore"):
-        scale, zero = _choose_levels(table_of(device("cpu")), ends[0], ends[1], 0, 127 if reduce_range else 255, False)
-    return scale.item(), zero.item()
+    return _choose_level(low, high, 0, 127 if reduce_range else 255)
 
 
-def _observe(F, input, running, each, averaging_const):
-    """Move the running ranges towards the input's; infinite ones become the input's."""
-    x = input.detach()
-    if x.dtype is not float32:
-        raise RuntimeError(f"expected scalar type Float but found {x.dtype.scalar_name}")
-    seen = F.aminmax(F.reshape(x, (x.shape[0], -1)), dim=1) if each else F.aminmax(x)
-    for old, new in zip(running, seen, strict=True):
-        before, now = old.detach(), F.reshape(new, old.shape)
-        moved = F.add(before, F.mul(F.sub(now, before), averaging_const))
-        old.copy_(F.where(F.isinf(before), now, moved))
+def _moved_range(F, input, running_min, running_max, averaging_const, per_row):
+    flat = F.reshape(input, (input.shape[0], -1)) if per_row else F.reshape(input, (-1,))
+    ends = F.amin(flat, (-1,), False), F.amax(flat, (-1,), False)
+    moved = []
+    for old, new in zip((running_min, running_max), ends, strict=True):
+        new = F.reshape(new, old.shape)
+        average = F.add(old, F.mul(F.sub(new, old), averaging_const))
+        moved.append(F._choose(new, average, F.isinf(old)))
+    return tuple(moved)
+
+
+op(
+    "_moved_range(Tensor input, Tensor running_min, Tensor running_max, averaging_const, per_row)",
+    where="",
+    tags=NONDIFF,
+    multi_output=True,
+    composite=_moved_range,
+    doc="The running ranges after a tensor: moved towards its range, or that range where they were infinite.",
+)
 
 
 @composite(
@@ -474,13 +464,21 @@ def _fused_helper(
             least = min(sizes)
             raise IndexError(f"select(): index {least} out of range for tensor of size [{least}] at dimension 0")
     if int(observer_on.item()):
-        _observe(F, input, running, per_row_fake_quant, averaging_const)
+        if input.dtype is not float32:
+            raise RuntimeError(f"expected scalar type Float but found {input.dtype.scalar_name}")
+        moved = F._moved_range(input.detach(), *running, averaging_const, per_row_fake_quant)
+        for old, new in zip(running, moved, strict=True):
+            old.copy_(new)
     if not int(fake_quant_on.item()):
         return F.clone(input), F.ones_like(input, dtype=bool_)
-    low, high = (x.detach() for x in running)
-    found = F._choose_quantization_levels(low, high, quant_min, quant_max, symmetric_quant)
-    for old, new in zip((scale, zero_point), found, strict=True):
-        old.copy_(F.reshape(new, old.shape))
+    ranges = zip(*(x.detach().reshape(-1).tolist() for x in running), strict=True)
+    with np.errstate(over="ignore"):
+        chosen = [_choose_level(low, high, quant_min, quant_max, symmetric_quant) for low, high in ranges]
+    for old, values in zip((scale, zero_point), zip(*chosen, strict=True), strict=True):
+        if len(values) == 1:
+            old.fill_(values[0])
+        else:
+            old.copy_(CALLBACKS.as_tensor(values).reshape(old.shape))
     if per_row_fake_quant:
         return tuple(
             F._fake_quantize_per_channel_affine_cachemask(input, scale, zero_point, ch_axis, quant_min, quant_max)

@@ -87,7 +87,7 @@ def chosen(lib, input, reduce_range=False):
 
 CHOICE = {"grad": False, "meta": False}
 row("_choose_qparams_per_tensor", S(SINGLE), S(X, True), S(A((3,), 1e-9, 2e-9)), S(A((3,), -2, -1)),
-    S(A((3,), 0, 0)), oracle=chosen, covers=("_choose_quantization_levels",), **CHOICE)  # fmt: skip
+    S(A((3,), 0, 0)), oracle=chosen, **CHOICE)  # fmt: skip
 
 
 def observed(per_channel, symmetric, observe=True, round=True):
@@ -120,4 +120,4 @@ def fused(lib, *inputs):
 
 
 row("fused_moving_avg_obs_fake_quant", S(SINGLE, A((3, 4), -4, 5, "float32")), S(A((2, 3, 2), 0, 4, "float32")),
-    oracle=fused, covers=("_fused_moving_avg_obs_fq_helper",), **CHOICE)  # fmt: skip
+    oracle=fused, covers=("_fused_moving_avg_obs_fq_helper", "_moved_range"), **CHOICE)  # fmt: skip
