@@ -31,7 +31,8 @@ def described(value: Any) -> Any:
         return [described(item) for item in value]
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    text = str(value).replace("torchlite", "torch")
+    text = re.sub(r",\s+device='[\w:]+'", "", str(value).replace("torchlite", "torch"))
+    text = re.sub(r"(?<=[(\[])\s+|\s+(?=[)\]])", "", " ".join(text.split()))  # lines are broken elsewhere
     return re.sub(r"-?\d+\.\d{5,}", lambda found: f"{float(found[0]):.3f}", text)
 
 
@@ -56,6 +57,14 @@ def wave(torch: Any, *shape: int, step: float = 0.37, size: float = 2.0) -> Any:
     for n in shape:
         count *= n
     return (torch.sin(torch.arange(count) * step) * size + torch.arange(count) % 5 * 0.1).reshape(shape)
+
+
+def settled(torch: Any, model: Any) -> Any:
+    """The model with weights that no random numbers are."""
+    for k, parameter in enumerate(model.parameters()):
+        numbers = wave(torch, parameter.numel(), step=0.9 + 0.1 * k, size=0.4)
+        parameter.data.copy_(numbers.reshape(parameter.shape) + (1.0 if parameter.ndim == 1 else 0.0))
+    return model
 
 
 # --- observers ------------------------------------------------------------------------------------------------------
@@ -181,7 +190,7 @@ def loaded_observers(torch):
     state._metadata["0"]["version"] = 1
     del state["0.eps"]
     found.append(old.load_state_dict(state))
-    model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    model = settled(torch, torch.nn.Sequential(torch.nn.Linear(3, 2)))
     model.qconfig = ao.default_qconfig
     model = ao.prepare(model)
     model(wave(torch, 4, 3))
@@ -332,8 +341,7 @@ def network(torch):
             x = self.relu3(self.conv3(x)).flatten(1)
             return self.dequant(self.fc2(self.sigmoid(self.relu4(self.fc1(x)))))
 
-    torch.manual_seed(0)
-    return Network()
+    return settled(torch, Network())
 
 
 GROUPS = [["conv1", "bn1", "relu1"], ["conv2", "bn2"], ["conv3", "relu3"], ["fc1", "relu4"]]
@@ -341,10 +349,8 @@ GROUPS = [["conv1", "bn1", "relu1"], ["conv2", "bn2"], ["conv3", "relu3"], ["fc1
 
 def perceptron(torch):
     nn = torch.nn
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3), nn.Tanh(), nn.Softmax(1)
-    )
+    layers = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3), nn.Tanh(), nn.Softmax(1)
+    return settled(torch, nn.Sequential(*layers))
 
 
 def trained(torch, model, x, steps=5):
@@ -398,8 +404,23 @@ def prepared_models(torch):
     ao.propagate_qconfig_(wrapped)
     return [
         plain, out, str(model), list(model.state_dict()), str(training), list(training.state_dict()),
-        ao.add_quant_dequant(wrapped), torch.randn(2),
+        ao.add_quant_dequant(wrapped),
     ]  # fmt: skip
+
+
+@program
+def drawn_numbers(torch):
+    """Layers draw as many random numbers as PyTorch's."""
+    ao, found = torch.ao.quantization, []
+    for make, groups in ((network, GROUPS), (perceptron, [["0", "1"], ["2", "3"]])):
+        model = ao.fuse_modules_qat(make(torch), groups)
+        model.qconfig = ao.get_default_qat_qconfig("qnnpack")
+        torch.manual_seed(0)
+        ao.prepare_qat(model)
+        found.append(torch.randn(2))
+    qconfig = ao.get_default_qat_qconfig("qnnpack")
+    layer = torch.ao.nn.intrinsic.qat.ConvBn2d(2, 3, 3, bias=True, qconfig=qconfig)
+    return [*found, dict(layer.state_dict())]
 
 
 @program
@@ -409,8 +430,7 @@ def layers_of_training(torch):
     qconfig, found = ao.get_default_qat_qconfig("qnnpack"), []
     for bias in (False, True):
         for slow in (False, True):
-            torch.manual_seed(0)
-            layer = qat.ConvBnReLU2d(2, 3, 3, bias=bias, qconfig=qconfig)
+            layer = settled(torch, qat.ConvBnReLU2d(2, 3, 3, bias=bias, qconfig=qconfig))
             layer._enable_slow_path_for_better_numerical_stability = slow
             found += [layer(x), dict(layer.state_dict())]
             layer.apply(qat.freeze_bn_stats)
@@ -424,17 +444,15 @@ def layers_of_training(torch):
     }
     state = {name.replace("bn.", ""): value for name, value in state.items()}
     found.append(refused(layer.load_state_dict, state))
-    torch.manual_seed(0)
-    linear = qat.LinearBn1d(5, 3, qconfig=qconfig)
-    linear.bias.data.fill_(0.5)
+    linear = settled(torch, qat.LinearBn1d(5, 3, qconfig=qconfig))
     y = wave(torch, 4, 5)
     found += [linear(y), linear.eval().to_float()(y)]
-    embedding = torch.ao.nn.qat.Embedding(4, 3, qconfig=ao.qconfig.default_embedding_qat_qconfig)
-    bag = torch.ao.nn.qat.EmbeddingBag(4, 3, qconfig=ao.qconfig.default_embedding_qat_qconfig)
+    embedding = settled(torch, torch.ao.nn.qat.Embedding(4, 3, qconfig=ao.qconfig.default_embedding_qat_qconfig))
+    bag = settled(torch, torch.ao.nn.qat.EmbeddingBag(4, 3, qconfig=ao.qconfig.default_embedding_qat_qconfig))
     index = torch.tensor([[0, 2], [3, 3]])
-    dynamic = torch.ao.nn.qat.dynamic.Linear(5, 3, qconfig=ao.qconfig.default_dynamic_qat_qconfig)
+    dynamic = settled(torch, torch.ao.nn.qat.dynamic.Linear(5, 3, qconfig=ao.qconfig.default_dynamic_qat_qconfig))
     found += [embedding(index), bag(index), dynamic(y), embedding.to_float(), bag.to_float()]
-    conv = torch.ao.nn.qat.Conv1d(2, 3, 3, qconfig=qconfig)
+    conv = settled(torch, torch.ao.nn.qat.Conv1d(2, 3, 3, qconfig=qconfig))
     return [*found, conv(wave(torch, 2, 2, 6)), conv.to_float(), qat.ConvReLU1d(2, 3, 3, qconfig=qconfig).to_float()]
 
 
