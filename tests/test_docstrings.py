@@ -14,10 +14,11 @@ from torchlite._dispatch.op_record import REGISTRY
 from .public_docstrings import all_missing_parts, missing_parts
 
 NAMESPACES = [
-    "", "accelerator", "amp", "autograd", "compiler", "cuda", "distributed", "distributions",
-    "distributions.constraints", "distributions.kl", "distributions.transforms", "export", "func", "futures", "fx",
-    "hub", "jit", "library", "masked", "multiprocessing", "nn", "nn.attention", "nn.functional", "nn.init",
-    "nn.parallel", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune",
+    "", "accelerator", "amp", "ao.nn.intrinsic", "ao.nn.intrinsic.qat", "ao.nn.qat", "ao.nn.qat.dynamic",
+    "ao.nn.quantized", "ao.quantization", "ao.quantization.utils", "autograd", "compiler", "cuda", "distributed",
+    "distributions", "distributions.constraints", "distributions.kl", "distributions.transforms", "export", "func",
+    "futures", "fx", "hub", "jit", "library", "masked", "multiprocessing", "nn", "nn.attention", "nn.functional",
+    "nn.init", "nn.parallel", "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.prune",
     "nn.utils.rnn", "nn.utils.stateless", "onnx", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides",
     "profiler", "quasirandom", "random", "serialization", "signal.windows", "sparse", "testing", "utils.benchmark",
     "utils.checkpoint", "utils.cpp_extension", "utils.data", "utils.dlpack", "utils.tensorboard",

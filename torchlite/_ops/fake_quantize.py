@@ -527,7 +527,7 @@ def fused_moving_avg_obs_fake_quant(
         >>> scale, zero = torch.ones(1), torch.zeros(1, dtype=torch.int32)
         >>> x = torch.tensor([-0.5, 0.3, 3.0])
         >>> torch.fused_moving_avg_obs_fake_quant(x, on, on, low, high, scale, zero, 0.5, 0, 255, -1)
-        tensor([-0.4951,  0.2971,  2.0029])
+        tensor([-0.4961,  0.3020,  1.9951])
         >>> low, high
         (tensor(-0.7500), tensor(2.))
     """

@@ -14,7 +14,12 @@ from ._granularity import Granularity, MappingType, ZeroPointDomain
 
 
 class _PartialWrapper:
-    """A class with arguments, of which some are called when an object is made."""
+    """A class with arguments, of which some are called when an object is made.
+
+    Example:
+        >>> torch.ao.quantization.default_observer().quant_max
+        127
+    """
 
     def __init__(self, p: Any) -> None:
         self.p = p

@@ -29,8 +29,9 @@ def fuse_known_modules(mod_list: Any, is_qat: bool, additional_fuser_method_mapp
         AssertionError: No function fuses such layers.
 
     Example:
-        >>> layers = [torch.nn.Linear(1, 2), torch.nn.ReLU()]
-        >>> [type(layer).__name__ for layer in torch.ao.quantization.fuse_modules.fuse_known_modules(layers, False)]
+        >>> from torchlite.ao.quantization.fuse_modules import fuse_known_modules
+        >>> layers = fuse_known_modules([torch.nn.Linear(1, 2), torch.nn.ReLU()], False)
+        >>> [type(layer).__name__ for layer in layers]
         ['LinearReLU', 'Identity']
     """
     types = tuple(type_before_parametrizations(module) for module in mod_list)

@@ -52,8 +52,8 @@ class QConfigMapping:
     Example:
         >>> ao = torch.ao.quantization
         >>> mapping = ao.QConfigMapping().set_global(ao.default_qconfig).set_module_name("head", None)
-        >>> mapping.module_name_qconfigs
-        OrderedDict({'head': None})
+        >>> dict(mapping.module_name_qconfigs)
+        {'head': None}
     """
 
     def __init__(self) -> None:

@@ -222,7 +222,7 @@ def swap_module(
 
     Example:
         >>> layer = torch.nn.Linear(1, 1)
-        >>> layer.qconfig = torch.ao.quantization.get_default_qat_qconfig()
+        >>> layer.qconfig = torch.ao.quantization.get_default_qat_qconfig("qnnpack")
         >>> mapping = torch.ao.quantization.get_default_qat_module_mappings()
         >>> hasattr(torch.ao.quantization.swap_module(layer, mapping, {}), "weight_fake_quant")
         True
@@ -299,7 +299,7 @@ def convert(
 
     Example:
         >>> model = torch.nn.Sequential(torch.nn.Linear(1, 1))
-        >>> model.qconfig = torch.ao.quantization.get_default_qat_qconfig()
+        >>> model.qconfig = torch.ao.quantization.get_default_qat_qconfig("qnnpack")
         >>> torch.ao.quantization.propagate_qconfig_(model)
         >>> model = torch.ao.quantization.convert(model, torch.ao.quantization.get_default_qat_module_mappings())
         >>> hasattr(model[0], "weight_fake_quant")

@@ -139,6 +139,11 @@ class _ConvBnNd(NormInside):
 
 
 def _forward_with_relu(self: Any, input: Tensor) -> Tensor:
+    """The positive part of the convolution with the rounded weight.
+
+    Args:
+        input: The input.
+    """
     return F.relu(self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias))
 
 
@@ -156,7 +161,6 @@ def _document(name: str, what: str, dims: int, more: str) -> str:
         groups: The number of groups of channels. Default: 1.
         bias: Whether a bias is added.
         padding_mode: What the padding is. Default: ``"zeros"``.{more}
-        qconfig: The configuration; its ``weight`` makes ``weight_fake_quant``.
 
     Raises:
         AssertionError: There is no configuration.
@@ -169,10 +173,15 @@ def _document(name: str, what: str, dims: int, more: str) -> str:
     """
 
 
+_OF_RELU = """
+        qconfig: The configuration; its ``weight`` makes ``weight_fake_quant``.
+        device: The parameters' device. Default: the current one.
+        dtype: The parameters' dtype. Default: float32."""
 _OF_NORM = """
         eps: The term in the norm's denominator. Default: 1e-05.
         momentum: The weight of a batch in the running statistics. Default: 0.1.
-        freeze_bn: Whether training leaves the running statistics as they are. Default: ``False``."""
+        freeze_bn: Whether training leaves the running statistics as they are. Default: ``False``.
+        qconfig: The configuration; its ``weight`` makes ``weight_fake_quant``."""
 
 
 def _make(dims: int) -> tuple[Any, Any, Any]:
@@ -190,7 +199,7 @@ def _make(dims: int) -> tuple[Any, Any, Any]:
     own = facts(name, "a batch norm and ReLU", _FLOAT_RELU_MODULE=nn.ReLU, _FUSED_FLOAT_MODULE=relu)
     second = type(name, (first,), own)
     name = f"ConvReLU{dims}d"
-    own = facts(name, "ReLU", "", _FLOAT_BN_MODULE=None, _FLOAT_RELU_MODULE=nn.ReLU)
+    own = facts(name, "ReLU", _OF_RELU, _FLOAT_BN_MODULE=None, _FLOAT_RELU_MODULE=nn.ReLU)
     own["forward"] = _forward_with_relu
     return first, second, type(name, (getattr(nnqat, f"Conv{dims}d"), _FusedModule), own)
 
