@@ -165,6 +165,10 @@ class TestNames:
     def test_older_names_are_the_same_modules(self, old, new):
         assert importlib.import_module(f"torchlite.{old}") is importlib.import_module(f"torchlite.{new}")
 
+    def test_older_packages_are_loaded_when_they_are_named(self):
+        assert torch.nn.quantized.FloatFunctional is torch.ao.nn.quantized.FloatFunctional
+        assert torch.nn.qat.Linear is torch.ao.nn.qat.Linear and torch.nn.intrinsic.qat is torch.ao.nn.intrinsic.qat
+
     def test_classes_name_public_modules(self):
         assert ao.MinMaxObserver.__module__.endswith("ao.quantization.observer")
         assert ao.FakeQuantizeBase.__module__.endswith("ao.quantization.fake_quantize")
