@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -168,6 +170,11 @@ class TestNames:
     def test_older_packages_are_loaded_when_they_are_named(self):
         assert torch.nn.quantized.FloatFunctional is torch.ao.nn.quantized.FloatFunctional
         assert torch.nn.qat.Linear is torch.ao.nn.qat.Linear and torch.nn.intrinsic.qat is torch.ao.nn.intrinsic.qat
+
+    def test_none_of_it_is_loaded_with_the_library(self):
+        program = "import sys, torchlite, torchlite.nn; print([n for n in sys.modules if n.startswith('torchlite.ao')])"
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert shown.stdout.strip() == "[]"
 
     def test_classes_name_public_modules(self):
         assert ao.MinMaxObserver.__module__.endswith("ao.quantization.observer")
