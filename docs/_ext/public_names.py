@@ -45,6 +45,7 @@ MODULES = (
     Module("torch.distributions", "Probability distributions: samples, log-densities, divergences."),
     Module("torch.sparse", "Sparse tensors."),
     Module("torch.utils.data", "Data sets, samplers and loaders."),
+    Module("torch.ao.quantization", "Observers, fake quantization, and quantization aware training."),
     Module("torch.export", "Programs as graphs, and the format `.pt2`."),
     Module("torch.onnx", "ONNX models, written and read."),
     Module("torch.distributed", "Several processes."),
@@ -64,7 +65,7 @@ FAMILIES = {
         "Signals": "fft stft",
         "Networks": (
             "conv pooling normalization dropout embedding attention rnn loss margin_loss cross_entropy ctc_loss vision "
-            "resample"
+            "resample fake_quantize"
         ),
     }.items()
     for family in families.split()
@@ -116,7 +117,7 @@ def resolve(name: str) -> Any:
 def kind_of(value: Any) -> str:
     if inspect.isclass(value):
         return "exception" if issubclass(value, BaseException) else "class"
-    return "function"
+    return "function" if hasattr(value, "__name__") else "data"
 
 
 def directive_of(module: Module, value: Any) -> str:

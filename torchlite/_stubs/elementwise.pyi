@@ -1288,6 +1288,13 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017)."""
 
+def choose_qparams_optimized(
+    input: Tensor, numel: _b.int, n_bins: _b.int, ratio: _b.float, bit_width: _b.int
+) -> tuple[Tensor, Tensor]:
+    """Chooses a range within that of a tensor whose levels have the least squared error, step by step from both
+    ends.
+    """
+
 def clamp(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None
 ) -> Tensor:

@@ -65,7 +65,10 @@ _LAZY_MODULES = {
     "attention": "attention",
     "common_types": "common_types",
     "grad": "grad",
+    "intrinsic": "intrinsic",
     "parallel": "parallel",
+    "qat": "qat",
+    "quantized": "quantized",
 }
 __all__ += ["DataParallel"]
 _LAYERS = frozenset(_layers)
