@@ -9,6 +9,8 @@ from torchlite.nn.modules.linear import Identity
 from torchlite.nn.modules.module import Module
 from torchlite.nn.utils.parametrize import type_before_parametrizations
 
+from .fuser_method_mappings import fuse_conv_bn as fuse_conv_bn
+from .fuser_method_mappings import fuse_conv_bn_relu as fuse_conv_bn_relu
 from .fuser_method_mappings import get_fuser_method
 from .utils import getattr_from_fqn
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import warnings
 from typing import Any
 
@@ -234,19 +235,20 @@ def _assert_valid_qconfig(qconfig: Any, mod: Module) -> None:
         raise AssertionError("Per channel weight observer is not supported yet for ConvTranspose{n}d.")
 
 
+def _place_of(module: Module) -> dict[str, Any] | None:
+    device = next((x.device for x in (*module.parameters(), *module.buffers())), None)
+    return None if device is None else {"device": device}
+
+
 def _add_module_to_qconfig_obs_ctr(qconfig: Any, module: Any) -> Any:
     """The configuration with makers that put observers on the module's device."""
     if module is None or qconfig is None or qconfig._fields != ("activation", "weight"):
         return qconfig
 
-    def place() -> Any:
-        device = next((x.device for x in (*module.parameters(), *module.buffers())), None)
-        return None if device is None else {"device": device}
-
     def placed(make: Any) -> Any:
         try:
             make.with_args(factory_kwargs=None)()
-            return make.with_callable_args(factory_kwargs=place)
+            return make.with_callable_args(factory_kwargs=functools.partial(_place_of, module))
         except (AttributeError, TypeError):  # it is no observer, or has no such argument
             return make
 

@@ -41,6 +41,8 @@ __all__ = [
     "quantize", "quantize_dynamic", "quantize_qat", "swap_module",
 ]  # fmt: skip
 
+is_activation_post_process = _is_activation_post_process
+
 
 def get_default_custom_config_dict() -> dict[str, dict]:
     """The classes that take the place of custom ones: none.
