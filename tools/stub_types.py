@@ -113,6 +113,10 @@ PLAIN = {
     "prepend": "Tensor",
     "range": "Sequence[_b.float]",
     "quant_min": "_b.int",
+    "numel": "_b.int",
+    "n_bins": "_b.int",
+    "ratio": "_b.float",
+    "bit_width": "_b.int",
     "quant_max": "_b.int",
     "averaging_const": "_b.float",
     "ch_axis": "_b.int",
@@ -211,6 +215,7 @@ RESULTS = {
     ),
     "_amp_foreach_non_finite_check_and_unscale_": "None",
     "_choose_qparams_per_tensor": "tuple[_b.float, _b.int]",
+    "choose_qparams_optimized": PAIR,
     **dict.fromkeys(
         ("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), "tuple[Tensor, Tensor, Tensor, Tensor]"
     ),

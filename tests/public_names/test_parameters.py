@@ -31,7 +31,7 @@ DIFFERENCES = {
 # PyTorch's functions of other backends, of quantization and of TorchScript's parser, which this library lacks or
 # refuses.
 ABSENT = (
-    "Tensor.slice_inverse", "Tensor.xpu", "batch_norm_", "choose_qparams", "cudnn_", "empty_quantized",
+    "Tensor.slice_inverse", "Tensor.xpu", "batch_norm_", "cudnn_", "empty_quantized",
     "fbgemm_", "import_ir", "init_num_threads", "int_repr", "is_vulkan", "merge_type",
     "miopen_", "mkldnn_", "native_norm", "parse_", "q_", "quantize", "set_anomaly_enabled", "slice_inverse",
     "sym_constrain", "unify_type", "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "indices_copy",

@@ -414,6 +414,58 @@ def _choose_qparams_per_tensor(F, input, reduce_range):
     return _choose_level(low, high, 0, 127 if reduce_range else 255)
 
 
+def _rounding_error(x, low, high, bit_width):
+    """The norm of what rounding to the levels of a range adds, in float32; half precision holds the range."""
+    single, most = np.float32, (1 << bit_width) - 1
+    low = single(np.float16(low))
+    scale = single(np.float16((high - low) / single(most))) if high != low else single(1)
+    levels = np.rint((x - low) * (single(1) / scale if scale else single(1))).clip(0, most).astype(single)
+    error = levels * scale + low - x
+    return np.sqrt(np.add.accumulate(error * error, dtype=single)[-1])
+
+
+@composite("choose_qparams_optimized(Tensor input, numel, n_bins, ratio, bit_width)", where="torch")
+def choose_qparams_optimized(F, input, numel, n_bins, ratio, bit_width):
+    """Chooses a range within that of a tensor whose levels have the least squared error, step by step from both ends.
+
+    Args:
+        input: The tensor, of float32.
+        numel: How many of its elements count, from the first on.
+        n_bins: The number of steps in the whole range.
+        ratio: How much of the range may be left out.
+        bit_width: The bits of a level.
+
+    Returns:
+        The greatest and the least number of the range, as tensors of one element.
+
+    Raises:
+        RuntimeError: The tensor has fewer elements, or is not of float32.
+
+    Example:
+        >>> torch.choose_qparams_optimized(torch.tensor([-1.0, 2.0, 0.5, 7.0]), 4, 200, 0.16, 8)
+        (tensor([7.]), tensor([-1.]))
+    """
+    if not 0 <= numel <= input.numel():
+        raise RuntimeError("numel is out of the bound of input tensor")
+    if input.dtype is not float32:
+        raise RuntimeError(f"expected scalar type Float but found {input.dtype.scalar_name}")
+    x = input.detach().cpu().reshape(-1).numpy()[:numel]
+    low, high = start, end = x.min(), x.max()
+    step = (end - start) / np.float32(n_bins)
+    least_width = np.float32(int(n_bins * (1 - np.float32(ratio)))) * step
+    error = best = _rounding_error(x, start, end, bit_width)
+    while start + least_width < end:
+        after_start = _rounding_error(x, start + step, end, bit_width)
+        after_end = _rounding_error(x, start, end - step, bit_width)
+        if error < min(after_start, after_end, best):
+            best, low, high = error, start, end
+        if after_start < after_end:
+            start, error = start + step, after_start
+        else:
+            end, error = end - step, after_end
+    return tuple(CALLBACKS.as_tensor(np.asarray([value])).to(input.device) for value in (high, low))
+
+
 def _moved_range(F, input, running_min, running_max, averaging_const, per_row):
     flat = F.reshape(input, (input.shape[0], -1)) if per_row else F.reshape(input, (-1,))
     ends = F.amin(flat, (-1,), False), F.amax(flat, (-1,), False)

@@ -90,6 +90,10 @@ row("_choose_qparams_per_tensor", S(SINGLE), S(X, True), S(A((3,), 1e-9, 2e-9)),
     S(A((3,), 0, 0)), oracle=chosen, **CHOICE)  # fmt: skip
 
 
+row("choose_qparams_optimized", S(SINGLE, 12, 200, 0.16, 8), S(SINGLE, 7, 50, 0.5, 4),
+    S(A((3,), 0, 0, "float32"), 3, 200, 0.16, 2), **CHOICE)  # fmt: skip
+
+
 def observed(per_channel, symmetric, observe=True, round=True):
     """The results of two steps, and the state after them."""
 
