@@ -47,7 +47,7 @@ SUBJECTS = {
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers small_concentrations",
     "dynamo": "adversarial_aliases adversarial_gradients adversarial_objects adversarial_programs "
-    "layers_and_optimizers random_networks random_programs training_losses training_programs",
+    "host_constants layers_and_optimizers random_networks random_programs training_losses training_programs",
     "export": "data_dependent_branches pytorch_files unbacked_symbols",
     "func": "compositions transforms",
     "interop": "pandas_and_pillow scientific_python",

@@ -40,12 +40,15 @@ class KernelRecorder:
     """Context manager for a thread and a device. `called` receives every outermost kernel call with its result; `read`
     receives the arrays whose elements Python reads. An error that they raise does not reach the program: it becomes
     `failure`, and recording stops.
+
+    host: the processor's table if it is to be observed too, next to that of another device. `computed_on_host`,
+    `read_on_host` and `moved_from_host` receive its calls.
     """
 
     failure: str | None = None
 
-    def __init__(self, table: KernelTable) -> None:
-        self.table = table
+    def __init__(self, table: KernelTable, host: KernelTable | None = None) -> None:
+        self.table, self.host = table, host
         self.thread = threading.get_ident()
         self.depth = 0  # of kernels that run, and of what is not to be recorded
 
@@ -55,6 +58,15 @@ class KernelRecorder:
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
         """The elements of an array were read, by the code of a frame: what that gets in the place of `found`."""
         return found
+
+    def computed_on_host(self, name: str, args: tuple, kwargs: dict, result: Any) -> None:
+        """A kernel of the processor ran while another device is recorded."""
+
+    def read_on_host(self, raw: Any) -> None:
+        """The elements of the processor's array were read while another device is recorded."""
+
+    def moved_from_host(self, raw: Any, result: Any) -> None:
+        """An array of the processor was copied to the device that is recorded."""
 
     def as_one(self, call: Callable, owner: Any, args: tuple, kwargs: dict) -> Any:
         """Run `call(owner, *args, **kwargs)` as one step with side effects."""
@@ -80,14 +92,25 @@ class KernelRecorder:
     def __enter__(self) -> Any:
         if not _lock.acquire(blocking=False):
             raise UnrecordableError("another thread records")
-        self._before = [(table, dict(table.__dict__)) for table in _table_and_large_table(self.table)]
+        tables = _table_and_large_table(self.table)
+        hosts = [] if self.host is None else _table_and_large_table(self.host)
+        self._before = [(table, dict(table.__dict__)) for table in (*tables, *hosts)]
         RECORDERS[self.thread] = self
         for table, before in self._before:
-            recorded = {
-                name: functools.partial(_call_recorded, self, name, kernel)
+            run = _call_on_host if table in hosts else _call_recorded
+            recorded: dict[str, Any] = {
+                name: functools.partial(run, self, name, kernel)
                 for name, kernel in before.items()
                 if name not in _QUERIES and callable(kernel) and (name in REGISTRY or name[-1] == "_")
             }
+            if table in hosts:
+                recorded.update(
+                    to_numpy=functools.partial(_read_on_host, self, table.to_numpy),
+                    copy_into=functools.partial(run, self, "copy_into", table.copy_into),
+                    move_to=functools.partial(_move_from_host, self, table.move_to),
+                )
+                table.__dict__.update(recorded)
+                continue
             recorded.update(
                 to_numpy=functools.partial(_read_recorded, self, table.to_numpy),
                 copy_into=functools.partial(_call_recorded, self, "copy_into", table.copy_into),
@@ -104,6 +127,7 @@ class KernelRecorder:
     def __exit__(self, *error: Any) -> None:
         for table, before in self._before:
             table.__dict__.update(before)
+            table.__dict__.pop("move_to", None)
         del RECORDERS[self.thread]
         _lock.release()
 
@@ -154,7 +178,40 @@ def record_constant(raw: Any) -> Any:
     return raw
 
 
-def _as_arrays(table: KernelTable, result: Any) -> Any:
+def _call_on_host(recorder: KernelRecorder, name: str, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a kernel of the processor, and report it to this thread's recorder of another device."""
+    if recorder.depth or recorder.thread != threading.get_ident():
+        return kernel(*args, **kwargs)
+    recorder.depth = 1
+    try:
+        result = kernel(*args, **kwargs)
+    finally:
+        recorder.depth = 0
+    result = _as_arrays(recorder.host, result)
+    recorder.note(recorder.computed_on_host, name, args, kwargs, result)
+    return result
+
+
+def _read_on_host(recorder: KernelRecorder, to_numpy: Any, raw: Any) -> Any:
+    if not recorder.depth and recorder.thread == threading.get_ident():
+        recorder.note(recorder.read_on_host, raw)
+    return to_numpy(raw)
+
+
+def _move_from_host(recorder: KernelRecorder, move_to: Any, target: KernelTable, raw: Any) -> Any:
+    if recorder.depth or recorder.thread != threading.get_ident():
+        return move_to(target, raw)
+    recorder.depth = 1
+    try:
+        result = move_to(target, raw)
+    finally:
+        recorder.depth = 0
+    if target is recorder.table:
+        recorder.note(recorder.moved_from_host, raw, result)
+    return result
+
+
+def _as_arrays(table: Any, result: Any) -> Any:
     """Convert NumPy scalars to arrays. Some scalars are interned, so their identity would be ambiguous."""
     if isinstance(result, np.generic):
         return table.as_array(result)

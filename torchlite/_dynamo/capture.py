@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from torchlite._dispatch.autograd_graph import base_of, grad_of, root_meta_of, w
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
-from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError
+from torchlite._dispatch.kernel_recorder import KernelRecorder, UnrecordableError, table_of
+from torchlite._dispatch.op_record import RANDOM, REGISTRY, UNINITIALIZED
 from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
@@ -40,7 +42,7 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, 
 # Nodes of results without a backward pass: a view of a leaf that was made without gradients is one of them.
 _GRADS = {None: "", LEAF: "leaf", REQUIRES_GRAD_DETACHED: "detached"}
 # Maximum number of elements that Python code may read, and that a constant may have.
-_READ, _CONSTANT = 1 << 12, 1 << 16
+_READ, _CONSTANT = 1 << 12, 1 << 20
 
 
 def _is_importing(frame: Any) -> bool:
@@ -56,7 +58,8 @@ class Capture(KernelRecorder):
     """Kernel recorder of one call. outside: the tensors that exist before the call. most: kernels that are recorded."""
 
     def __init__(self, table: Any, outside: list, state: ReachableState, most: float = math.inf) -> None:
-        super().__init__(table)
+        host = table_of(device("cpu"))
+        super().__init__(table, None if table is host else host)
         self.outside, self.state, self.most = outside, state, most
         self.is_long = False  # True if the call runs more kernels
         self.place = ""
@@ -136,8 +139,49 @@ class Capture(KernelRecorder):
             return
         if raw.size <= _CONSTANT:
             self.depth += 1
-            self.number_arrays[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy()
+            self.number_arrays[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy("K")
             self.depth -= 1
+
+    # -- constants on the host --------------------------------------------------------------------
+
+    def computed_on_host(self, name: str, args: tuple, kwargs: dict, result: Any) -> None:
+        """Record a result of the processor as a constant if it was computed from constants."""
+        op = REGISTRY.get(name)
+        arrays = [*self._find_arrays((args, *kwargs.values()))]
+        if op is not None and op.tags & RANDOM:
+            raise UnrecordableError("it draws random numbers of another device")
+        if not is_pure(Step(name, None, args, kwargs, None)):
+            memory = {id(owner_of(raw)) for raw in arrays}
+            if any(
+                id(owner_of(raw)) in memory for raw, _ in self.number_arrays.values() if raw.__class__ is np.ndarray
+            ):
+                raise UnrecordableError("it writes a constant of another device")
+        elif (op is None or not op.tags & UNINITIALIZED) and all(map(self._is_constant, arrays)):
+            for raw in self._find_arrays(result):
+                self.record_constant_array(raw)
+
+    def read_on_host(self, raw: Any) -> None:
+        if not self._is_constant(raw):
+            raise UnrecordableError("it computes without kernels of its device")
+
+    def moved_from_host(self, raw: Any, result: Any) -> None:
+        if self._is_constant(raw):
+            self.record_constant_array(result)
+
+    def _is_constant(self, raw: Any) -> bool:
+        return self.number_arrays.get(id(raw), (None,))[0] is raw
+
+    def _find_arrays(self, value: Any) -> Iterator[Any]:
+        """Yield the processor's arrays in a value, and record that lazy scalars in it are used."""
+        if isinstance(value, LazyScalar):
+            value.look()
+        elif value.__class__ is np.ndarray:
+            yield value
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                yield from self._find_arrays(item)
+        elif value.__class__ is slice:
+            yield from self._find_arrays((value.start, value.stop, value.step))
 
     def encode_argument(self, value: Any) -> Any:
         """Return a kernel argument with arrays replaced by Slots."""
@@ -417,6 +461,8 @@ class Capture(KernelRecorder):
         )
         if tensor._tl_kernels is not self.table:  # a constant on the host
             found.table = tensor._tl_kernels
+            if base_of(tensor) is not None or self.constants[found.slot].strides != tensor._tl_memory.strides:
+                raise Unsupported("it returns a view of a constant of another device")
         found.is_view = base_of(tensor) is not None
         meta = tensor._tl_meta
         if meta is not None and meta.__class__ is not tuple:
@@ -489,7 +535,6 @@ _DATA_DEPENDENT_OPS = frozenset((
 
 def common_kernel_table_of(tensors: list) -> Any:
     """Return the kernel table of the tensors' device, None for several devices or an unrecordable one."""
-    from torchlite._dispatch.kernel_recorder import table_of
     from torchlite._types.devices import get_default_device
 
     found = {id(t._tl_kernels): t._tl_kernels for t in tensors}
