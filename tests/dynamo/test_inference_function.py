@@ -359,18 +359,19 @@ def test_memory_is_freed_with_the_module(x):
     assert gone() is None
 
 
-def test_half_precision_is_computed_in_float32():
+def test_half_precision_is_computed_in_float32(device):
     """Results have the program's dtype, and are nearer to those of float32 than eager mode's."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.SiLU(), nn.Conv2d(8, 4, 3), nn.Softmax(1)).eval()
     x = torch.randn(2, 3, 12, 12)
     want = module(x)
     half = copy.deepcopy(module).half()
-    found = through_file("torchscript", half, (x.half(),))
+    found = through_file("torchscript", half, (x.half(),)).to(device)
+    x = x.half().to(device)
     with torch.no_grad():
-        eager = found(x.half())
-        for _ in range(4):
-            got = found(x.half())
+        eager = found(x).cpu()
+        for _ in range(5):
+            got = found(x).cpu()
     assert replays(found) > 0 and got.dtype == torch.float16
     assert (got - want).abs().max() <= (eager - want).abs().max()
     torch.testing.assert_close(got.float(), want, rtol=1e-3, atol=1e-3)
@@ -410,18 +411,20 @@ def test_channels_last_inputs_and_permuted_views():
     assert replays(found) > 0
 
 
-def test_random_numbers_are_drawn_anew():
+@pytest.mark.parametrize("format", ["torchscript", "onnx"])
+def test_random_numbers_are_drawn_anew(format, device):
     class Noise(nn.Module):
         def forward(self, x):
             return x + torch.rand_like(x)
 
-    found = through_file("torchscript", Noise(), (torch.zeros(8),))
-    x = torch.zeros(8)
+    found = through_file(format, Noise(), (torch.zeros(8),)).to(device)
+    x = torch.zeros(8, device=device)
     with torch.no_grad():
         torch.manual_seed(3)
         got = [found(x) for _ in range(6)]
         torch.manual_seed(3)
-        assert all(torch.equal(value, torch.rand(8)) for value in got)
+        assert all(torch.equal(value, torch.rand(8, device=device)) for value in got)
+    assert replays(found) > 0
 
 
 class Remembering(nn.Module):

@@ -376,7 +376,6 @@ class GraphBuilder:
             count -= 1
         if op.counts and count > 1:
             kwargs["outputs"] = count
-        tensors = [a for a in args if isinstance(a, Node)]
         known = known_result_of(node.op_type, values, args, kwargs, self.known)
         if not node.domain or node.domain == "ai.onnx":
             shorter = torch_equivalent(node.op_type, self.opsets[""], values, args, kwargs, self.host, known)
@@ -384,8 +383,11 @@ class GraphBuilder:
                 result = self.call(shorter[0], *shorter[1], **shorter[2])
                 self.known[result] = known_result_after(node.op_type, known, True)
                 return [result]
-        host = node.op_type in _ON_HOST or all(a in self.host for a in tensors)
-        result = self.call(op.function, *args, host=host, **kwargs)
+        data = [a for place, a in enumerate(args) if isinstance(a, Node) and _input_name(op, place) not in op.host]
+        host = node.op_type in _ON_HOST or all(a in self.host for a in data)
+        is_mixed = len(data) > 1 and any(a in self.host for a in data)
+        function = op.on_common_device if is_mixed and op.on_common_device else op.function
+        result = self.call(function, *args, host=host, **kwargs)
         self.known[result] = known_result_after(node.op_type, known, False)
         if count == 1:
             return [result]
@@ -401,7 +403,7 @@ class GraphBuilder:
 
     def argument(self, value: Any, op: Op, place: int) -> Any:
         """Return a value as a function argument: a constant for a numeric input becomes a Python value."""
-        kind = op.host.get(op.inputs[place]) if place < len(op.inputs) else None
+        kind = op.host.get(_input_name(op, place))
         if kind is None or not isinstance(value, FileConstant) or value.type == "string":
             return self.tensor(value)
         if kind == "Number":
@@ -502,6 +504,11 @@ class GraphBuilder:
         called = re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph"
         self.graph.set_codegen(CountingCode(compiled=self.model.code >= 0))
         return kind(self.root, self.graph, called)
+
+
+def _input_name(op: Op, place: int) -> str:
+    """Return the name of an op's input, "" for one of several that have none."""
+    return op.inputs[place] if place < len(op.inputs) else ""
 
 
 def _check_sparse(values: FileConstant, indices: FileConstant, sizes: list[int], name: str) -> None:

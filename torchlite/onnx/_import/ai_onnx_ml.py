@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -140,7 +141,8 @@ def one_hot_encoder(x: Any, *, cats_int64s: Ints = None, cats_strings: Any = Non
     for i, place in enumerate(found):
         if place >= 0:
             out[i, place] = 1
-    return torch.from_numpy(out.reshape(*array.shape, len(known)))
+    encoded = torch.from_numpy(out.reshape(*array.shape, len(known)))
+    return encoded.to(x.device) if isinstance(x, Tensor) else encoded
 
 
 @op("Scaler", domain=_DOMAIN)
@@ -201,7 +203,9 @@ def linear_classifier(
 
 def _attach_labels(places: Tensor, scores: Tensor, labels: Any, outputs: int) -> Any:
     found = [labels[i] for i in places.tolist()]
-    named = string_array(found, (len(found),)) if isinstance(labels[0], str) else torch.tensor(found, dtype=torch.int64)
+    named = (
+        string_array(found, (len(found),)) if isinstance(labels[0], str) else torch.tensor(found, device=places.device)
+    )
     return named if outputs == 1 else (named, scores)
 
 
@@ -230,7 +234,7 @@ def _find_leaves(
 ) -> Tensor:  # fmt: skip
     """Return the leaf of each row of `x` for each root: all rows descend one level at a time."""
     now = root.reshape(1, -1).expand(x.shape[0], -1)
-    kinds = torch.tensor(modes)
+    kinds = torch.tensor(modes, device=x.device)
     count = check_elements("a tree ensemble", *now.shape, each=4)
     for _ in range(len(modes) + 1):
         check_work("a tree ensemble", 32 * count + 4096)
@@ -265,14 +269,15 @@ def tree_ensemble(
 ) -> Tensor:  # fmt: skip
     count = len(nodes_featureids)
     ends = len(leaf_targetids)
-    whole = torch.arange(count + ends)
+    make = functools.partial(torch.tensor, device=x.device)
+    whole = torch.arange(count + ends, device=x.device)
     is_leaf = whole >= count
 
     def child_indices(places: Any, leaf: Any) -> Tensor:
-        return torch.tensor([p + count if at else p for p, at in zip(places, leaf, strict=True)] + [0] * ends)
+        return make([p + count if at else p for p, at in zip(places, leaf, strict=True)] + [0] * ends)
 
     def pad_leaves(values: Any) -> Tensor:
-        return torch.cat([values, torch.zeros(ends, dtype=values.dtype)])
+        return torch.cat([values, torch.zeros(ends, dtype=values.dtype, device=x.device)])
 
     modes = [int(m) for m in nodes_modes.tolist()]
     members: dict[int, Tensor] = {}
@@ -284,13 +289,13 @@ def tree_ensemble(
             else:
                 groups[-1].append(value)
         found = iter(groups)
-        members = {i: torch.tensor(next(found)) for i, mode in enumerate(modes) if mode == 6}
-    missing = torch.tensor(nodes_missing_value_tracks_true or [0] * count, dtype=torch.bool)
+        members = {i: make(next(found)) for i, mode in enumerate(modes) if mode == 6}
+    missing = make(nodes_missing_value_tracks_true or [0] * count, dtype=torch.bool)
     at = _find_leaves(
         x,
-        torch.tensor(tree_roots),
-        pad_leaves(torch.tensor(nodes_featureids)),
-        pad_leaves(nodes_splits),
+        make(tree_roots),
+        pad_leaves(make(nodes_featureids)),
+        pad_leaves(nodes_splits.to(x.device)),
         modes + [0] * ends,
         child_indices(nodes_truenodeids, nodes_trueleafs),
         child_indices(nodes_falsenodeids, nodes_falseleafs),
@@ -299,10 +304,10 @@ def tree_ensemble(
         members,
     )
     leaf = at - count
-    values = leaf_weights[leaf]
-    places = torch.tensor(leaf_targetids)[leaf]
+    values = leaf_weights.to(x.device)[leaf]
+    places = make(leaf_targetids)[leaf]
     check_elements("TreeEnsemble", x.shape[0], n_targets or 1)
-    out = torch.zeros(x.shape[0], n_targets or 1, dtype=x.dtype)
+    out = torch.zeros(x.shape[0], n_targets or 1, dtype=x.dtype, device=x.device)
     kept = torch.scatter_reduce(
         out, 1, places, values.to(x.dtype), _AGGREGATES[aggregate_function], include_self=aggregate_function == 1
     )
@@ -313,12 +318,12 @@ def _nodes_by_id(trees: Any, nodes: Any) -> dict[tuple[int, int], int]:
     return index_of_keys(list(zip(trees, nodes, strict=True)))
 
 
-def _child_nodes(place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:
+def _child_nodes(x: Tensor, place: dict[tuple[int, int], int], trees: Any, nodes: Any, modes: Any) -> Tensor:
     """Return the child nodes of each tree node; 0 for leaves."""
     found = [0 if mode == "LEAF" else place.get((t, n), -1) for t, n, mode in zip(trees, nodes, modes, strict=True)]
     if min(found, default=0) < 0:
         raise ValueError("a tree has no node that another one leads to")
-    return torch.tensor(found)
+    return torch.tensor(found, device=x.device)
 
 
 def _legacy_tree_sums(x: Tensor, given: dict[str, Any], kind: str, targets: int) -> tuple[Tensor, dict]:
@@ -328,18 +333,19 @@ def _legacy_tree_sums(x: Tensor, given: dict[str, Any], kind: str, targets: int)
     if wrong := set(given["nodes_modes"]) - {"LEAF", *_MODES}:
         raise ValueError(f"a tree has nodes of the mode {min(wrong)!r}")
     yes, no = (
-        _child_nodes(place, trees, given[f"nodes_{way}nodeids"], given["nodes_modes"]) for way in ("true", "false")
+        _child_nodes(x, place, trees, given[f"nodes_{way}nodeids"], given["nodes_modes"]) for way in ("true", "false")
     )
     first: dict[int, int] = {}  # first node by tree
     for (tree, _), i in place.items():
         first[tree] = min(i, first.get(tree, i))
-    is_leaf = torch.tensor([mode == "LEAF" for mode in given["nodes_modes"]])
+    make = functools.partial(torch.tensor, device=x.device)
+    is_leaf = make([mode == "LEAF" for mode in given["nodes_modes"]])
     modes = [0 if mode == "LEAF" else _MODES.index(mode) for mode in given["nodes_modes"]]
-    roots = torch.tensor(list(first.values()))
-    missing = torch.tensor(given["nodes_missing_value_tracks_true"] or [0] * len(modes), dtype=torch.bool)
+    roots = make(list(first.values()))
+    missing = make(given["nodes_missing_value_tracks_true"] or [0] * len(modes), dtype=torch.bool)
     splits = given["nodes_values"] if given["nodes_values"] is not None else given["nodes_values_as_tensor"].tolist()
     at = _find_leaves(
-        x, roots, torch.tensor(given["nodes_featureids"]), torch.tensor(splits, dtype=x.dtype), modes, yes, no,
+        x, roots, make(given["nodes_featureids"]), make(splits, dtype=x.dtype), modes, yes, no,
         is_leaf, missing,
     )  # fmt: skip
     check_elements("a tree ensemble", len(modes) + at.numel(), targets)
@@ -352,7 +358,7 @@ def _legacy_tree_sums(x: Tensor, given: dict[str, Any], kind: str, targets: int)
         given[f"{kind}_treeids"], given[f"{kind}_nodeids"], given[f"{kind}_ids"], values, strict=True
     ):
         weights[place[tree, node], target] += weight
-    return torch.from_numpy(weights).to(x.dtype)[at], place
+    return torch.from_numpy(weights).to(x.dtype).to(x.device)[at], place
 
 
 def _add_base_values(scores: Tensor, values: Any) -> Tensor:

@@ -10,7 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._element_types import dtype_of
-from .op_registry import op, to_common_device
+from .op_registry import op
 from .resource_limits import check_broadcast, check_elements, check_products, check_steps
 
 
@@ -65,7 +65,6 @@ def attention(
     qk_matmul_output_mode: int = 0, right_window_size: int = -1, scale: float | None = None, softcap: float = 0.0,
     softmax_precision: int | None = None, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    q, k, v, mask, past_key, past_value, lengths = to_common_device(q, k, v, mask, past_key, past_value, lengths)
     flat = q.ndim == 3
     if flat:
         if q_num_heads is None or kv_num_heads is None:
@@ -176,7 +175,6 @@ def rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: int = 0,
     num_heads: int | None = None, rotary_embedding_dim: int = 0,
 ) -> Tensor:  # fmt: skip
-    x, cos, sin, positions = to_common_device(x, cos, sin, positions)
     flat = x.ndim == 3
     parts = x.reshape(x.shape[0], x.shape[1], num_heads or 1, -1) if flat else x.transpose(1, 2)
     size = rotary_embedding_dim or parts.shape[-1]

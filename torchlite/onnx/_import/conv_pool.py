@@ -10,7 +10,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .lazy_functions import torch_function
-from .op_registry import Ints, ints, op, to_common_device
+from .op_registry import Ints, ints, op
 from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 
 _MIN_EFFICIENT_FILTERS = 8  # filters; with fewer, a matrix product is inefficient
@@ -336,7 +336,6 @@ def global_lp_pool(x: Tensor, *, p: float = 2) -> Tensor:
 
 @op("MaxRoiPool")
 def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Tensor:
-    x, rois = to_common_device(x, rois)
     rows, columns = pooled_shape
     check_elements("MaxRoiPool", rois.shape[0], x.shape[1], rows, columns)
     check_steps("MaxRoiPool", 4 * rois.shape[0] * rows * columns)

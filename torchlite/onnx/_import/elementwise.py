@@ -46,7 +46,8 @@ def _register_unary(name: str) -> Callable:
 
 def _register_binary(name: str) -> Callable:
     def run(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-        x, y = broadcast_checked(name, x, align_legacy_broadcast(x, y, axis, broadcast))
+        y = align_legacy_broadcast(x, y, axis, broadcast)
+        _check_sizes(name, x, y)
         return DIRECT[name](x, y)
 
     run.__name__ = run.__qualname__ = name
@@ -81,12 +82,11 @@ def __getattr__(name: str) -> Callable:
     return found
 
 
-def broadcast_checked(name: str, *values: Any) -> tuple:
-    """Return tensors (or None) on one device after a check of the broadcast size."""
+def _check_sizes(name: str, *values: Any) -> None:
+    """Check the broadcast size of the tensors among values."""
     given = [v for v in values if hasattr(v, "shape")]
     if len(given) > 1:
         check_broadcast(name, *given)
-    return to_common_device(*values)
 
 
 def align_legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
@@ -108,19 +108,22 @@ def equal(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Ten
     if not isinstance(x, Tensor):
         check_broadcast("Equal", x, y)
         return torch.from_numpy((x == y).astype(bool))
-    x, y = broadcast_checked("Equal", x, align_legacy_broadcast(x, y, axis, broadcast))
+    y = align_legacy_broadcast(x, y, axis, broadcast)
+    _check_sizes("Equal", x, y)
     return torch.eq(x, y)
 
 
 @op("Div")
 def div(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = broadcast_checked("Div", x, align_legacy_broadcast(x, y, axis, broadcast))
+    y = align_legacy_broadcast(x, y, axis, broadcast)
+    _check_sizes("Div", x, y)
     return torch.div(x, y) if x.is_floating_point() or x.is_complex() else torch.div(x, y, rounding_mode="trunc")
 
 
 @op("Pow")
 def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = broadcast_checked("Pow", x, align_legacy_broadcast(x, y, axis, broadcast))
+    y = align_legacy_broadcast(x, y, axis, broadcast)
+    _check_sizes("Pow", x, y)
     if x.dtype is y.dtype:
         return torch.pow(x, y)
     return torch.pow(x, y.to(x.dtype)) if x.is_floating_point() else torch.pow(x.to(y.dtype), y).to(x.dtype)
@@ -128,7 +131,7 @@ def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) 
 
 @op("Mod")
 def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
-    x, y = broadcast_checked("Mod", x, y)
+    _check_sizes("Mod", x, y)
     if fmod and x.is_floating_point():  # C's fmod iterates over bits
         check_work("Mod", 64 * max(x.numel(), y.numel()))
     return torch.fmod(x, y) if fmod else torch.remainder(x, y)
@@ -136,7 +139,7 @@ def mod(x: Tensor, y: Tensor, *, fmod: int = 0) -> Tensor:
 
 @op("BitShift")
 def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
-    x, y = broadcast_checked("BitShift", x, y)
+    _check_sizes("BitShift", x, y)
     bits = x.element_size() * 8
     check_elements("BitShift", x.numel(), each=4 if bits == 64 else 2)
     wide = x.dtype in (torch.uint16, torch.uint32, torch.uint64)
@@ -182,7 +185,8 @@ def mean(*values: Tensor) -> Tensor:
 
 
 def _fold_variadic(name: str, function: Callable, values: tuple) -> Tensor:
-    first, *rest = broadcast_checked(name, *values)
+    _check_sizes(name, *values)
+    first, *rest = values
     for value in rest:
         first = function(first, value)
         count_value(first)  # a gradient may keep it alive
@@ -191,7 +195,7 @@ def _fold_variadic(name: str, function: Callable, values: tuple) -> Tensor:
 
 @op("Where")
 def where(condition: Tensor, x: Any, y: Any) -> Any:
-    condition, x, y = broadcast_checked("Where", condition, x, y)
+    _check_sizes("Where", condition, x, y)
     if not isinstance(x, Tensor):
         import numpy as np
 
@@ -210,7 +214,8 @@ def clip_opset11(x: Tensor, min: Number = None, max: Number = None) -> Tensor:
     if min is None and max is None:
         return x.clone()
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        x, min, max = broadcast_checked("Clip", x, min, max)
+        _check_sizes("Clip", x, min, max)
+        x, min, max = to_common_device(x, min, max)
         if min is not None:
             x = torch.maximum(x, min if isinstance(min, Tensor) else torch.full_like(x, min))
         return x if max is None else torch.minimum(x, max if isinstance(max, Tensor) else torch.full_like(x, max))
@@ -257,7 +262,7 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @op("SwiGLU")
 def swiglu(x: Tensor, gate: Tensor, *, alpha: float = 1.0) -> Tensor:
-    x, gate = broadcast_checked("SwiGLU", x, gate)
+    _check_sizes("SwiGLU", x, gate)
     return swish(x, alpha=alpha) * gate
 
 
@@ -274,7 +279,6 @@ def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
 
 @op("PRelu")
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    x, slope = to_common_device(x, slope)
     if slope.ndim == 1 and x.ndim > 2 and slope.shape[0] == x.shape[1]:
         slope = slope.reshape(-1, *[1] * (x.ndim - 2))
     fits_into("PRelu", slope, x.shape)
@@ -284,7 +288,7 @@ def prelu(x: Tensor, slope: Tensor) -> Tensor:
 @op("PRelu", since=7)
 def prelu_opset7(x: Tensor, slope: Tensor) -> Tensor:
     fits_into("PRelu", slope, x.shape)
-    x, slope = broadcast_checked("PRelu", x, slope)
+    _check_sizes("PRelu", x, slope)
     return torch.where(x < 0, x * slope, x)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
-from .op_registry import Number, op, single_number, to_common_device
+from .op_registry import Number, op, single_number
 from .resource_limits import check_elements, check_work, dtype_width
 
 
@@ -28,7 +28,6 @@ def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
     )  # fmt: skip
     if isinstance(x, np.ndarray):
         return np.asarray(np.take(x, indices.cpu().numpy(), axis), object)
-    x, indices = to_common_device(x, indices)
     axis %= x.ndim
     flat = torch.index_select(x, axis, _wrap_negative(indices.reshape(-1), x.shape[axis]))
     return flat.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
@@ -36,13 +35,11 @@ def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
 
 @op("GatherElements")
 def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    x, indices = to_common_device(x, indices)
     return torch.gather(x, axis, _wrap_negative(indices, x.shape[axis]))
 
 
 @op("GatherND")
 def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
-    x, indices = to_common_device(x, indices)
     depth, b = indices.shape[-1], batch_dims
     lead = tuple(x.shape[:b])
     count = math.prod(lead)
@@ -70,7 +67,6 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 @op("ScatterElements", "Scatter")
 def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
-    x, indices, updates = to_common_device(x, indices, updates)
     places = _wrap_negative(indices, x.shape[axis])
     if reduction == "none":
         return torch.scatter(x, axis, places, updates)
@@ -79,7 +75,6 @@ def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int =
 
 @op("ScatterND")
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
-    x, indices, updates = to_common_device(x, indices, updates)
     depth = indices.shape[-1]
     place = _to_flat_indices(indices.reshape(-1, depth), x.shape[:depth])
     width = math.prod(x.shape[depth:])
@@ -96,7 +91,6 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 def tensor_scatter(
     cache: Tensor, update: Tensor, places: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    cache, update, places = to_common_device(cache, update, places)
     axis %= cache.ndim
     batch, length, new = cache.shape[0], cache.shape[axis], update.shape[axis]
     if places is not None and places.numel() != batch:
@@ -110,7 +104,6 @@ def tensor_scatter(
 
 @op("OneHot")
 def one_hot(indices: Tensor, depth: Number, values: Tensor, *, axis: int = -1) -> Tensor:
-    indices, values = to_common_device(indices, values)
     n = int(single_number(depth))
     if values.numel() != 2 or n < 0:
         raise ValueError(f"OneHot: {values.numel()} values, not two, or a negative depth ({n})")
@@ -131,7 +124,6 @@ def non_zero(x: Tensor) -> Tensor:
 
 @op("Compress")
 def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor:
-    x, condition = to_common_device(x, condition)
     if axis is None:
         x, axis = x.reshape(-1), 0
     places = torch.nonzero(condition).reshape(-1)

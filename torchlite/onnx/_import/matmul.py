@@ -11,7 +11,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .op_registry import fits_into, op, to_common_device
+from .op_registry import fits_into, op
 from .resource_limits import check_elements, check_matmul, check_products, check_work, count_value
 
 
@@ -29,7 +29,6 @@ def det(x: Tensor) -> Tensor:
 
 @op("MatMul")
 def matmul(x: Tensor, y: Tensor) -> Tensor:
-    x, y = to_common_device(x, y)
     check_matmul(x, y)
     return torch.matmul(x, y)
 
@@ -39,7 +38,6 @@ def gemm(
     a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
     transB: int = 0, broadcast: int = 0,
 ) -> Tensor:  # fmt: skip
-    a, b, c = to_common_device(a, b, c)
     if transA:
         a = a.t()
     right = b.t() if transB else b
@@ -67,7 +65,7 @@ def einsum(*operands: Tensor, equation: str) -> Tensor:
         raise ValueError(f"Einsum: {equation[:100]!r} is no equation of {len(operands)} operands")
     counts = collections.Counter(c for term in terms for c in term)
     out = _LETTERS.findall(right) if arrow else sorted(c for c, count in counts.items() if c == "..." or count == 1)
-    tensors = list(to_common_device(*operands))
+    tensors = list(operands)
     result, term = tensors[0], terms[0]
     counts.update(out)
     for c in term:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from torchlite import Tensor
 
+from .._element_types import NarrowTensor
 from .resource_limits import check_elements, check_steps
 
 # Types of numeric inputs: Python values if constant, else tensors.
@@ -24,7 +27,7 @@ _USUAL_SHAPE_LENGTH = 4  # usual length of a shape
 
 class Op(NamedTuple):
     """Implementation of an op from a version on. `attributes` is None if it takes any, `host` names numeric inputs,
-    `required` names mandatory attributes.
+    `required` names mandatory attributes. `on_common_device` is the function for inputs of several devices.
     """
 
     since: int
@@ -36,6 +39,7 @@ class Op(NamedTuple):
     counts: bool
     required: tuple[str, ...] = ()
     kinds: dict[str, type] = {}  # types of scalar attributes
+    on_common_device: Callable | None = None
 
 
 _TABLE: dict[tuple[str, str], list[Op]] = {}
@@ -52,16 +56,18 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Ca
         taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         first = len(inputs) - len(values)
         defaults = {**dict(zip(inputs[first:], values, strict=True)), **(written.__kwdefaults__ or {})}
+        host = {name: kind for name, kind in written.__annotations__.items() if kind in HOST}
         entry = Op(
             since,
             function,
             inputs,
             frozenset(taken) - {"outputs"},
-            {name: kind for name, kind in written.__annotations__.items() if kind in HOST},
+            host,
             bool(code.co_flags & inspect.CO_VARARGS),
             "outputs" in taken,
             inputs[:first],
             {name: type(value) for name, value in defaults.items() if type(value) in (int, float, str)},
+            _with_common_device(function, inputs, host),
         )
         for name in names:
             found = _TABLE.setdefault((domain, name), [])
@@ -139,10 +145,43 @@ def fits_into(what: str, value: Any, shape: Any) -> None:
 
 def to_common_device(*values: Any) -> tuple:
     """Move host tensors, from shape computations, to the device of the others."""
-    place = next((v.device for v in values if isinstance(v, Tensor) and v.device.type != "cpu"), None)
-    if place is None:
-        return values
-    return tuple(v.to(place) if isinstance(v, Tensor) and v.device != place else v for v in values)
+    place = next((v.device for v in map(_tensor_of, values) if v is not None and v.device.type != "cpu"), None)
+    return values if place is None else tuple([_move(value, place) for value in values])
+
+
+def _tensor_of(value: Any) -> Tensor | None:
+    value = value.values if isinstance(value, NarrowTensor) else value
+    return value if isinstance(value, Tensor) else None
+
+
+def _move(value: Any, place: Any) -> Any:
+    tensor = _tensor_of(value)
+    if tensor is None or tensor.device == place:
+        return value
+    return tensor.to(place) if value is tensor else NarrowTensor(tensor.to(place), value.type)
+
+
+def _with_common_device(function: Callable, inputs: tuple[str, ...], host: dict[str, str]) -> Callable:
+    """Return the function of an op that first moves its tensors, except numeric inputs, to their common device.
+
+    It is an attribute of the function's module, so that graphs that call it can be pickled.
+    """
+    module, name = sys.modules[function.__module__], f"{function.__name__}_on_common_device"
+    found = getattr(module, name, None)
+    if found is not None:
+        return found
+    numeric = [i for i, given in enumerate(inputs) if given in host]
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        moved = [*to_common_device(*[None if i in numeric else value for i, value in enumerate(args)])]
+        for i in numeric:
+            moved[i : i + 1] = args[i : i + 1]
+        return function(*moved, **kwargs)
+
+    run.__name__ = run.__qualname__ = name
+    setattr(module, name, run)
+    return run
 
 
 def normalize_dims(dims: list[int], rank: int) -> list[int]:

@@ -11,7 +11,7 @@ from torchlite._dispatch import F
 from .._element_types import NAMES, NarrowTensor, dtype_of, type_name
 from .casts import convert
 from .conv_pool import convolution_geometry
-from .op_registry import Ints, op, to_common_device
+from .op_registry import Ints, op
 from .resource_limits import check_broadcast, check_elements, check_matmul
 
 _RANGES = {
@@ -68,11 +68,10 @@ def quantize(
 def dequantize(
     x: Any, scale: Tensor, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> Tensor:
-    given = (_values_of(x), _values_of(scale), None if zero is None else _values_of(zero))
-    values, factor, shift = to_common_device(*given)
+    values, factor = _values_of(x), _values_of(scale)
     wide = values.to(torch.float32)
-    if shift is not None:
-        wide = wide - _expand_scale(shift.to(torch.float32), values, axis, block_size)
+    if zero is not None:
+        wide = wide - _expand_scale(_values_of(zero).to(torch.float32), values, axis, block_size)
     out = wide * _expand_scale(factor.to(torch.float32), values, axis, block_size)
     return out.to(dtype_of(output_dtype) if output_dtype else factor.dtype)
 

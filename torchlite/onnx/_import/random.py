@@ -19,14 +19,21 @@ def _make_generator(seed: float | None) -> Any:
     return None if seed is None else torch.Generator().manual_seed(int(seed))
 
 
-def _draw_normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any) -> Tensor:
+def _draw(function: Any, sizes: Any, seed: float | None, device: Any) -> Tensor:
+    """Draw on a device. With a seed the numbers are those of the processor, on each device."""
+    if seed is None:
+        return function(list(sizes), device=device)
+    return function(list(sizes), generator=torch.Generator().manual_seed(int(seed))).to(device)
+
+
+def _draw_normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any, device: Any = "cpu") -> Tensor:
     check_work("RandomNormal", 8 * check_elements("RandomNormal", *sizes, each=2) + _CALL)
-    return (torch.randn(list(sizes), generator=_make_generator(seed)) * scale + mean).to(dtype)
+    return (_draw(torch.randn, sizes, seed, device) * scale + mean).to(dtype)
 
 
-def _draw_uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any) -> Tensor:
+def _draw_uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any, device: Any = "cpu") -> Tensor:
     check_work("RandomUniform", 8 * check_elements("RandomUniform", *sizes, each=2) + _CALL)
-    return (torch.rand(list(sizes), generator=_make_generator(seed)) * (high - low) + low).to(dtype)
+    return (_draw(torch.rand, sizes, seed, device) * (high - low) + low).to(dtype)
 
 
 @op("RandomNormal")
@@ -47,19 +54,19 @@ def _random_uniform(
 def random_normal_like(
     x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> Tensor:
-    return _draw_normal(x.shape, mean, scale, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
+    return _draw_normal(x.shape, mean, scale, seed, x.dtype if dtype is None else dtype_of(dtype), x.device)
 
 
 @op("RandomUniformLike")
 def random_uniform_like(
     x: Tensor, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ) -> Tensor:
-    return _draw_uniform(x.shape, low, high, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
+    return _draw_uniform(x.shape, low, high, seed, x.dtype if dtype is None else dtype_of(dtype), x.device)
 
 
 @op("Bernoulli")
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
-    noise = torch.rand(x.shape, generator=_make_generator(seed)).to(x.device)
+    noise = _draw(torch.rand, x.shape, seed, x.device)
     return (noise < x).to(x.dtype if dtype is None else dtype_of(dtype))
 
 

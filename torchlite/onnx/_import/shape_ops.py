@@ -12,7 +12,7 @@ from torchlite import Tensor
 from torchlite.nn import functional as F
 
 from .._element_types import NarrowTensor
-from .op_registry import Ints, Number, ints, normalize_dims, op, single_number, to_common_device
+from .op_registry import Ints, Number, ints, normalize_dims, op, single_number
 from .resource_limits import check_elements, check_objects
 
 
@@ -90,7 +90,7 @@ def concat(*values: Any, axis: int = 1) -> Any:
     check_elements("Concat", sum(math.prod(x.shape) for x in values))
     if not isinstance(values[0], Tensor):
         return np.concatenate(values, axis)
-    return torch.cat(to_common_device(*values), axis)
+    return torch.cat(values, axis)
 
 
 @op("Split")

@@ -12,7 +12,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
-from .op_registry import Ints, Number, ints, op, single_number, to_common_device
+from .op_registry import Ints, Number, ints, op, single_number
 from .resource_limits import check_elements, check_steps, check_work
 
 
@@ -20,7 +20,6 @@ from .resource_limits import check_elements, check_steps, check_work
 def grid_sample(
     x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
-    x, grid = to_common_device(x, grid)
     name = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
     check_elements(
         "GridSample", x.shape[0], x.shape[1], *grid.shape[1:-1], each=64 if mode in ("cubic", "bicubic") else 4
