@@ -1,5 +1,6 @@
 """Bounds of loaded models: results that a small file may not ask for, and the same results as before for all others."""
 
+import contextlib
 import copy
 import itertools
 import math
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import torchlite as torch
 from tests.hostile.onnx_files import info, model, node
+from torchlite._settings.build_time import building
 from torchlite.onnx import OnnxFileError
 from torchlite.onnx._export.graph_builder import make_tensor
 from torchlite.onnx._import import resource_limits
@@ -202,6 +205,36 @@ def test_a_loop_ends_where_its_state_is_too_large():
 def _chain(kind, count, **attributes):
     nodes = [node(kind, [f"v{i}"], [f"v{i + 1}"], **attributes) for i in range(count)]
     return nodes, [f"v{i + 1}" for i in range(count)]
+
+
+def _run_op_of_half_a_second(around):
+    """Run a model with an op that takes half a second of CPU time, in a context."""
+
+    def slow(x):
+        with around():
+            end = time.thread_time() + 0.5
+            while time.thread_time() < end:
+                pass
+        return x + 1
+
+    nodes = [Message("Node", op_type="Slow", domain="own", input=["x"], output=["y0"])]
+    nodes += [node("Relu", [f"y{i}"], [f"y{i + 1}"]) for i in range(9)]
+    return torch.onnx.load(model(nodes, [info("x", 2)], ["y9"]), custom_ops={("own", "Slow"): slow})(torch.ones(2))
+
+
+def test_time_of_kernel_compilers_does_not_count(monkeypatch):
+    """Drivers compile in the thread that calls, and take seconds for a network's kernels."""
+    monkeypatch.setattr(resource_limits, "_TIME", 20)
+
+    @contextlib.contextmanager
+    def building_twice():
+        with building(), building():
+            yield
+
+    for around in (building, building_twice):
+        assert _run_op_of_half_a_second(around).tolist() == [2, 2]
+        with pytest.raises(OnnxFileError, match="more CPU time"):
+            _run_op_of_half_a_second(contextlib.nullcontext)
 
 
 @pytest.mark.parametrize("kind", ["Neg", "Exp", "Sigmoid", "Gelu"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,6 +20,7 @@ from torchlite import Tensor
 from torchlite.nn import Parameter
 
 from ..._serialization.resource_budget import measure_python_slowdown
+from ..._settings.build_time import thread_time_without_builds
 from ..._types.layouts import MAX_DIMS
 from .._element_types import NarrowTensor
 from ..errors import OnnxFileError
@@ -76,7 +76,8 @@ class RunLimits:
 
     def __init__(self, max_elements: int, free: int, uncounted: Callable[[], Iterable[Any]] = tuple) -> None:
         self.max_elements, self.free, self.uncounted = max_elements, free, uncounted
-        self.deadline = time.thread_time_ns() + int(_TIME * max(max_elements, MAX_ELEMENTS) * measure_python_slowdown())
+        allowed = int(_TIME * max(max_elements, MAX_ELEMENTS) * measure_python_slowdown())
+        self.deadline = thread_time_without_builds() + allowed
         self.next_clock_check = 0  # element count of the next clock check
         self.created = 0  # elements created, including work
         self.live_refs: list[weakref.ref] | None = None  # weak references to memory of possibly live values
@@ -115,7 +116,7 @@ class RunLimits:
     def check_time(self, what: str, steps: int = 0) -> None:
         """Raise OnnxFileError if so many Python steps would exceed the time limit."""
         self.next_clock_check = self.created + _CLOCK_INTERVAL
-        if time.thread_time_ns() + _STEP * steps > self.deadline:
+        if thread_time_without_builds() + _STEP * steps > self.deadline:
             raise OnnxFileError(
                 f"{what}: more CPU time than a run on {self.max_elements} elements may take; "
                 f"{more_with(max(self.max_elements, MAX_ELEMENTS))}"

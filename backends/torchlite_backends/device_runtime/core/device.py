@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from torchlite._settings import fork_locks
+from torchlite._settings.build_time import building
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
 
 from .lazy_fusion import LazyQueue
@@ -124,7 +125,7 @@ class Device:
             + "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
             + source
         )
-        with self._building:
+        with self._building, building():
             found = self.functions.get(key)
             if found is None:
                 program = self.programs.get(text)
