@@ -10,6 +10,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.compiled_function import CompiledFunction
+from torchlite._dynamo.launch_recording import LaunchSequence
 from torchlite.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -384,3 +385,33 @@ def test_in_place_writes_to_temporaries_are_fused(opencl):
     ((variant,),) = frame.variants.values()
     launches = variant.replay.forward.__globals__["launches"]._launches.launches
     assert len(launches) == 5  # exp, the assignment; the product with relu, the sum with what follows, and the root
+
+
+def test_what_kernels_make_at_their_first_call_does_not_split_a_sequence(device, monkeypatch):
+    """A convolution with a folded batch norm has a bias, so its offset table is not that of the recorded call."""
+    sequences = []
+
+    def split(sequence, place):
+        raise AssertionError(f"{sequence.program.steps[place].name} needs the host")
+
+    monkeypatch.setattr(LaunchSequence, "__init__", _and_append(LaunchSequence.__init__, sequences))
+    monkeypatch.setattr(LaunchSequence, "_split_around_host_step", split)
+    module = nn.Sequential(nn.Conv2d(3, 5, 3, bias=False), nn.BatchNorm2d(5), nn.ReLU(), nn.Conv2d(5, 7, 3, stride=2))
+    module = torch.onnx.load(
+        torch.onnx.export(module.cpu().eval(), (torch.randn(1, 3, 19, 17, device="cpu"),)).to_bytes()
+    )
+    module, x = module.to(device), torch.randn(1, 3, 19, 17)
+    with torch.no_grad():
+        want = module(x)
+        for _ in range(7):
+            torch.testing.assert_close(module(x), want, rtol=1e-5, atol=1e-5)
+    assert all(sequence._launches is not None for sequence in sequences)
+    assert len(sequences) == (torch.device(device).type != "cpu")
+
+
+def _and_append(run, found):
+    def call(self, *args):
+        run(self, *args)
+        found.append(self)
+
+    return call

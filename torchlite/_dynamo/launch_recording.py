@@ -18,12 +18,14 @@ from .step_purity import is_pure
 class LaunchSequence:
     """Consecutive kernels of a program as one kernel of their inputs.
 
-    The first call records the launches. A step that needs the host, for example to read elements, runs separately and
-    splits the sequence.
+    The first call records the launches. If a step needs the host, the call runs kernel by kernel, which makes what
+    kernels keep, such as tables of offsets, and the second call records. A step that needs the host even then, for
+    example to read elements, runs separately and splits the sequence.
     """
 
-    def __init__(self, program: Program, table: Any, mode: str) -> None:
+    def __init__(self, program: Program, table: Any, mode: str, has_run: bool = False) -> None:
         self.program, self.table, self.mode = program, table, mode
+        self._has_run = has_run  # whether each kernel was called once
         self._lock = fork_locks.reinit_after_fork(threading.RLock())
         self._launches: Any = None
         self._parts: Any = None  # function that runs all parts
@@ -37,13 +39,15 @@ class LaunchSequence:
                     self._record_launches(given)
             launches = self._launches
         if launches is None:
-            return self._parts([*given])
+            return self._run_plain(given) if self._parts is None else self._parts([*given])
         found = launches.run(given)
-        if found is None:
-            if self._plain is None:
-                self._plain = lower_to_python("kernels", self.program, self.table, set())
-            found = self._plain([*given])
-        return found
+        return self._run_plain(given) if found is None else found
+
+    def _run_plain(self, given: tuple) -> tuple:
+        """Run kernel by kernel."""
+        if self._plain is None:
+            self._plain = lower_to_python("kernels", self.program, self.table, set())
+        return self._plain([*given])
 
     def _record_launches(self, given: tuple) -> None:
         """Record the launches of the steps."""
@@ -52,15 +56,18 @@ class LaunchSequence:
             self._launches = self.table.backend.record_launches(self.table.device.index or 0, steps, given, self.mode)
         except UnrecordableError:
             self._launches = None
-            self._parts = lower_to_python("parts", self._split_around_host_step(steps.place), self.table, set())
+            if self._has_run:
+                self._parts = lower_to_python("parts", self._split_around_host_step(steps.place), self.table, set())
+            self._has_run = True
 
     def _split_around_host_step(self, place: int) -> Program:
         """Return the program split around a host step."""
         program = self.program
-        steps = [*_split_into_sequences(program, 0, place, self.table, self.mode), program.steps[place]]
-        return replace(
-            program, steps=steps + _split_into_sequences(program, place + 1, len(program.steps), self.table, self.mode)
+        before, after = (
+            _split_into_sequences(program, *part, self.table, self.mode, True)
+            for part in ((0, place), (place + 1, len(program.steps)))
         )
+        return replace(program, steps=[*before, program.steps[place], *after])
 
 
 class _StepRunner:
@@ -103,7 +110,9 @@ def record_launch_sequences(program: Program, table: Any, mode: str) -> Program:
     return replace(program, steps=steps + _split_into_sequences(program, begin, len(program.steps), table, mode))
 
 
-def _split_into_sequences(program: Program, begin: int, end: int, table: Any, mode: str) -> list[Step]:
+def _split_into_sequences(
+    program: Program, begin: int, end: int, table: Any, mode: str, has_run: bool = False
+) -> list[Step]:
     """Return the kernels of a range as one step, none for an empty range."""
     steps = program.steps[begin:end]
     if not steps:
@@ -111,5 +120,5 @@ def _split_into_sequences(program: Program, begin: int, end: int, table: Any, mo
     later = {n for step in program.steps[end:] for n in step.uses()} | set(program.outputs)
     made = list(dict.fromkeys(n for step in steps for n in step.makes()))
     given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in made))
-    part = LaunchSequence(Program(steps, given, {}, [n for n in made if n in later]), table, mode)
+    part = LaunchSequence(Program(steps, given, {}, [n for n in made if n in later]), table, mode, has_run)
     return [Step("launches", part, tuple(map(Slot, given)), {}, tuple(map(Slot, part.program.outputs)), steps[0].line)]
