@@ -1,0 +1,102 @@
+"""Products of 8-bit levels, and the quantization of a tensor by its range."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlite._dispatch import REGISTRY, table_of
+from torchlite._types.devices import device as torch_device
+from torchlite_backends.kernel_sources.quantized import dynamic_quantize_source, levels_product_source
+
+from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..core.array import Array, empty, make_view, row_major_layout
+from ..core.broadcasting import broadcast_shape
+from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device, round_up_to_groups
+from ..core.pointwise_dispatch import cast
+from ..core.views import broadcast_view, reshape, select
+
+_LIMITS = {"u8": (0, 255), "i8": (-128, 127)}
+# Rows of a work-item's tile, and vectors of a CPU's, whose columns are a cache line of levels.
+_ROWS, _VECTORS = 4, 4
+# Elements of which one work-group finds the range and the levels.
+_MOST_OF_ONE_GROUP, _LANES = 1 << 17, 256
+
+
+def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None, scale=None, out_zero=None):
+    shape = (*broadcast_shape((input.shape[:-2], other.shape[:-2])), input.shape[-2], other.shape[-1])
+    out = empty(input.device, shape, "i32" if scale is None else "f32")
+    if out.size:
+        numbers = (input_zero, other_zero, _cast_optional(bias, "i32"), _cast_optional(scale, "f32"))
+        if len(other.shape) == 2 and (input_zero is None or input_zero.size == 1):  # all rows are of one matrix
+            rows = reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
+            _launch_product(rows, other, out, *numbers)
+        else:
+            _multiply_batch(input, other, out, *numbers)
+    return out if out_zero is None else round_to_levels(out, out_zero)
+
+
+def round_to_levels(x: Array, zero: Array) -> Array:
+    """Return floats rounded to levels around a zero point, of its kind."""
+    levels = POINTWISE["add"](POINTWISE["round"](x), cast(reshape(zero, ()), "f32"))
+    return cast(POINTWISE["_clamp_scalars"](levels, *_LIMITS[zero.kind]), zero.kind)
+
+
+def _cast_optional(x: Array | None, kind: str) -> Array | None:
+    return x if x is None or x.kind == kind else cast(x, kind)
+
+
+def _multiply_batch(input: Array, other: Array, out: Array, *numbers: Array | None) -> None:
+    """Multiply the matrices of a batch one by one."""
+    lead, count = out.shape[:-2], math.prod(out.shape[:-2])
+    lefts, rights = (reshape(broadcast_view(x, (*lead, *x.shape[-2:])), (count, *x.shape[-2:])) for x in (input, other))
+    for i in range(count):
+        size, steps = row_major_layout(out.shape[-2:])
+        target = make_view(out, out.shape[-2:], steps, out.offset + i * size)
+        _launch_product(select(lefts, 0, i), select(rights, 0, i), target, *numbers)
+
+
+def _launch_product(
+    a: Array, b: Array, out: Array, a_zero: Array | None, b_zero: Array | None, bias: Array | None, scale: Array | None
+) -> None:
+    device, (m, k), n = a.device, a.shape, b.shape[1]
+    key = ("levels_product", a.kind, b.kind, out.kind, m, k, n)
+    found = device.plans.get(key)
+    if found is None:
+        found = device.plans[key] = _plan_product(device, a.kind, b.kind, out.kind, m, n)
+    function, global_size, local_size, tiles = found
+    given: list[Any] = [as_contiguous(x) if x is not None else None for x in (a, b, a_zero, b_zero, bias, scale)]
+    steps = [-1 if x is None else 0 if x.size == 1 else 1 for x in given[2:]]
+    spare = (given[0], given[1], out, out)  # in the place of numbers that there are not
+    numbers = [instead if x is None else x for x, instead in zip(given[2:], spare, strict=True)]
+    function(global_size, local_size, given[0], given[1], *numbers, out, m, n, k, *steps, tiles)
+
+
+def _plan_product(device: Device, a_kind: str, b_kind: str, out_kind: str, m: int, n: int) -> tuple:
+    """Return the kernel of matrices of a size, its launch sizes, and the tiles that follow each other."""
+    width = 1 << min(device.width if device.is_cpu else 1, n).bit_length() - 1
+    rows = 1 if m == 1 else _ROWS
+    vectors = _VECTORS if device.is_cpu and n >= _VECTORS * width else 1
+    across, down = -(-n // (width * vectors)), -(-m // rows)
+    function = device.function(
+        levels_product_source(rows, vectors, width), "levels_product", "pppppppiiiiiiii",
+        (width,) if width > 1 else (), A=a_kind, B=b_kind, U=out_kind, SCALED=str(int(out_kind == "f32")),
+        ROWS_FIRST=str(int(device.is_cpu)),
+    )  # fmt: skip
+    local = 1 if device.is_cpu else 64
+    return function, round_up_to_groups(across * down, local), (local,), down if device.is_cpu else across
+
+
+def _dynamic_quantize(input):
+    device, n = input.device, input.size
+    if input.kind != "f32" or not 0 < input.size <= _MOST_OF_ONE_GROUP:
+        return REGISTRY["_dynamic_quantize"].composite(table_of(torch_device(device.type, device.index)), input)
+    width = device.width if device.is_cpu else 1
+    lanes = 1 if device.is_cpu else min(_LANES, 1 << device.max_group.bit_length() - 1)
+    function = device.function(
+        dynamic_quantize_source(width), "dynamic_quantize", "ppppi", (), U="u8", LANES=str(lanes)
+    )
+    levels, scale, zero = empty(device, input.shape, "u8"), empty(device, (), "f32"), empty(device, (), "u8")
+    function((lanes,), (lanes,), as_contiguous(input), levels, scale, zero, n)
+    return levels, scale, zero
