@@ -79,9 +79,12 @@ def run_passes(
     program, layouts, memory = functionalize(program, layouts, memory, table)
     dequantized = {} if arrays is None else find_dequantized(program)
     program = fold_constants(program, memory, table)
-    is_free = arrays is not None and table.array is np.ndarray and is_free_of_strides(program)
+    only_computes = arrays is not None and is_free_of_strides(program)
+    if only_computes and _widens_half(table):
+        program = widen_half_precision(program, layouts, memory, table)
+    is_free = only_computes and table.array is np.ndarray
     if is_free:
-        program = drop_stride_rules(widen_half_precision(program, layouts, memory, table))
+        program = drop_stride_rules(program)
         run_quietly(infer_layouts, program, arrays, layouts, memory, table)
         program = fold_constants(program, memory, table)
         program = use_integer_products(program, dequantized, layouts, memory, table)
@@ -105,6 +108,11 @@ def run_passes(
     program = fuse_pointwise(program, layouts, table.backend)
     program = fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
     return program if arrays is None else bind_kernels(program, layouts, table.backend)
+
+
+def _widens_half(table: Any) -> bool:
+    widens_half = getattr(table.backend, "widens_half", None)
+    return widens_half is not None and widens_half(table.device.index or 0)
 
 
 def compile_replay(

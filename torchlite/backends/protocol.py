@@ -211,6 +211,12 @@ class HalfPrecision(Protocol):
         """
         ...
 
+    def widens_half(self, index: int) -> bool:
+        """True if half precision costs more than float32 on a device. Optimized calls of loaded modules without
+        gradients then keep half-precision arrays in float32.
+        """
+        ...
+
 
 class RandomEngine(Protocol):
     """The state of a random stream behind a `torch.Generator`. Random kernels get it as their last argument, from

@@ -157,6 +157,9 @@ class NumpyBackend:
 
         return BlockwiseFunction(body, outs, arrays, rows, size)
 
+    def widens_half(self, index: int) -> bool:
+        return True
+
     def with_derivative(self, name: str, *options: Any) -> Callable | None:
         """A kernel that returns an activation and its derivative; None if an engine computes the two passes faster. See
         `saved_derivatives.make_kernel_with_derivative`.

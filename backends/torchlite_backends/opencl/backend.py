@@ -59,6 +59,9 @@ class OpenCLBackend(DeviceBackend):
     def can_record(self, mode: str) -> bool:
         return True
 
+    def widens_half(self, index: int) -> bool:
+        return self.device(index).is_cpu
+
     def record_launches(self, index: int, function: Any, given: tuple, mode: str) -> Any:
         """Record the launches of a function of arrays; see `torchlite.backends.protocol`."""
         from .command_buffer import record_function
