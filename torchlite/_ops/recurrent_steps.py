@@ -122,7 +122,10 @@ def steps_of_layer(
         made = [None] * steps
         for t in range(steps - 1, -1, -1) if backward else range(steps):
             x = F.narrow(F.reshape(F.narrow(sums, 0, t, 1), sums.shape[1:]), 1, d * size, size)
-            new = _STEPS[cell](direction, x, *state)
+            seen = state[0]
+            if factor is not None and lengths is not None:
+                seen = F.where(F.reshape(F.ge(lengths, t), (batch, 1)), seen, F._zeros_like(seen))
+            new = _STEPS[cell](direction, x, seen, *state[1:])
             made[t] = new[0]
             if lengths is not None:
                 here = F.reshape(F.gt(lengths, t), (batch, 1))
@@ -143,6 +146,8 @@ def _shape_of_steps(
     size = GATES[cell] * hidden
     if cell == "gru" and bias is None or cell != "lstm" and (scale is not None or peepholes is not None):
         raise RuntimeError("a GRU has biases, and only an LSTM has levels or peepholes")
+    if scale is not None and lengths is not None and any(reverse):
+        raise RuntimeError("sequences of several lengths with levels run forwards")
     expected = {
         "sums": (sums, (len(sums.shape) and sums.shape[0], batch, ways * size)),
         "weights": (weight, (ways, hidden, size)),
@@ -176,7 +181,7 @@ op(
     o, f, c and z, r, h. `weight` (D, H, G * H) multiplies the state. With `scale` and `zero`, one for each direction or
     column, it has 8-bit levels, and each state is rounded to levels by its range (`_dynamic_quantize`). `bias` is what
     a GRU adds to the state's product. `peepholes` are those of i, o and f. Sequence n ends behind `lengths[n]` steps:
-    later outputs are 0. `reverse` has a bool for each direction, `activations` the name and two parameters of each
+    later outputs are 0, and its state counts as 0 in the range from the second step after on. `reverse` has a bool for each direction, `activations` the name and two parameters of each
     function (`ACTIVATIONS`), those of a direction one after the other. Arguments of functions lie in [-clip, clip].
     `option` is ONNX's `linear_before_reset` or `input_forget`.
     """,

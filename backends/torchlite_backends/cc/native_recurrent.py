@@ -16,6 +16,7 @@ import numpy as np
 from torchlite._settings.thread_count import get_threads
 from torchlite_backends.numpy.blas import get_gemm_address
 from torchlite_backends.numpy.cache_blocking import can_share_work
+from torchlite_backends.numpy.recurrent import bind_in_numpy
 
 from .integer_gemm_source import BASE, PRODUCT
 from .native_gemm import FORCE_THREADS
@@ -298,6 +299,11 @@ static int level_steps(const LevelLayer& all, i64 begin, i64 end) {
         run_steps<float>(of, way, 0, N, true, memory,
             [&](i64 t, const float* h, const float* c, float* next_h, float* next_c) {
                 float step = 0;
+                if (of.lengths) {  // sequences that ended before the last step count as 0
+                    memcpy(next_h, h, N * H * sizeof(float));
+                    for (i64 r = 0; r < N; r++) if (t > of.lengths[r]) memset(next_h + r * H, 0, H * sizeof(float));
+                    h = next_h;
+                }
                 if (!rounded(h, N * H, bytes, step, zero)) strange = true;
                 const float* own = by.scales + way * (by.scales_step ? columns : 1);
                 for (i64 j = 0; j < (by.scales_step ? columns : 1); j++) scales[j] = own[j] * step;
@@ -419,7 +425,7 @@ class _LevelSteps(_Steps):
         self.zeros_step = int(zero.size > ways)
         if self.zero.__class__ is np.ndarray and self.zero.size < ways:
             self.zero = np.repeat(self.zero, ways)
-        self.numpy: Any = None
+        self.constants, self.numpy = constants, None
 
     def run(self, sums: Any, h: Any, c: Any, lengths: Any) -> tuple:
         arrays = self._start(sums, h, c, lengths)
@@ -442,5 +448,8 @@ class _LevelSteps(_Steps):
             -(-panels // wide), others, 0,
         ]  # fmt: skip
         count, work = (1, 0) if share else (ways, len(output) * batch * ways * 4 * hidden * hidden)
-        self.kernel(self.device, count, FORCE_THREADS if work >= _SHARED else 0, *given)
-        return output, state
+        if self.kernel(self.device, count, FORCE_THREADS if work >= _SHARED else 0, *given):
+            return output, state
+        if self.numpy is None:  # of states that are not numbers
+            self.numpy = bind_in_numpy(self.cell, self.constants)
+        return self.numpy(sums, h, c, lengths)

@@ -90,10 +90,11 @@ def bind_steps(cell: Cell, constants: Constants) -> Callable:
     """Return a function of the inputs' sums, the first states and the lengths."""
     engine = selected_engine()
     found = None if engine is None else engine.bind_recurrent_steps(cell, constants)
-    return found or _bind_numpy(cell, constants)
+    return found or bind_in_numpy(cell, constants)
 
 
-def _bind_numpy(cell: Cell, constants: Constants) -> Callable:
+def bind_in_numpy(cell: Cell, constants: Constants) -> Callable:
+    """Return `bind_steps` without an engine."""
     count = cell.functions
     if len(cell.reverse) > 1 and cell.activations != cell.activations[:count] * len(cell.reverse):
         return _bind_separately(cell, constants)
@@ -213,7 +214,7 @@ class _Steps:
         weight, self.bias, peepholes, scale, zero = constants
         self.hidden = hidden = weight.shape[1]
         self.dtype = kind = (weight if scale is None else scale).dtype
-        self.is_usual = cell.is_usual and peepholes is None
+        self.is_usual, self.has_levels = cell.is_usual and peepholes is None, scale is not None
         self.halves = np.ones(cell.gates * hidden, kind)
         if self.is_usual:
             self.halves[: _LOGISTIC[cell.kind] * hidden] = 0.5
@@ -325,7 +326,10 @@ class _Steps:
         i, o, forget, g = (sums[..., k * hidden : (k + 1) * hidden] for k in range(4))
         squashed, new = np.empty_like(c), np.empty_like(c)
         for t, out in enumerate(output):
-            np.add(product(h, sums), x[t], sums)
+            seen = h
+            if self.has_levels and there is not None and t:
+                seen = np.where(there[t - 1], h, 0)  # which have not ended before the last step
+            np.add(product(seen, sums), x[t], sums)
             if not self.is_usual:
                 self._step(sums, c, new, out)
             else:

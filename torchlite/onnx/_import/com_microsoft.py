@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -181,11 +182,37 @@ def dynamic_quantize_lstm(
     joined = w[0] if len(ways) == 1 else w.permute(1, 0, 2).reshape(depth, -1)
     scale, zero = (_of_columns(value, size) for value in (w_scale, w_zero))
     of_input, of_state = split_biases(b, ways, 4, hidden, x)
+    places = None
+    if lengths is not None:
+        check_elements("DynamicQuantizeLSTM", x.shape[0], lengths.numel())
+        steps = torch.arange(x.shape[0], device=x.device).reshape(-1, 1)
+        # The range is that of the steps up to the longest length.
+        x = torch.where(steps[:, :, None] < lengths.max(), x, torch.zeros_like(x))
+        # A direction runs backwards from the end of each sequence, so all sequences are in the same step.
+        places = torch.where(steps < lengths, lengths - 1 - steps, steps).to(torch.int64)
     sums = _dynamic_product(x, joined, zero, scale) + (of_input + of_state).reshape(-1)
-    return run_steps(
-        "lstm", sums, r, start, ways, functions, peepholes=p, lengths=lengths, scale=r_scale, zero=r_zero, clip=clip,
-        option=input_forget, outputs=outputs,
+    run = functools.partial(
+        run_steps, "lstm", weight=r, state=start, activations=functions, peepholes=p, scale=r_scale, zero=r_zero,
+        clip=clip, option=input_forget, outputs=3,
     )  # fmt: skip
+    if places is None or not any(ways):
+        y, *last = run(sums, ways=ways, lengths=lengths)
+    else:
+        parts = [
+            _reverse_sequences(part, places) if backward else part
+            for part, backward in zip(sums.chunk(len(ways), 2), ways, strict=True)
+        ]
+        y, *last = run(torch.cat(parts, 2), ways=(False,) * len(ways), lengths=lengths)
+        found = [
+            _reverse_sequences(part, places) if backward else part
+            for part, backward in zip(y.unbind(1), ways, strict=True)
+        ]
+        y = torch.stack(found, 1)
+    return (y, *last)[:outputs] if outputs > 1 else y
+
+
+def _reverse_sequences(x: Tensor, places: Tensor) -> Tensor:
+    return torch.gather(x, 0, places[:, :, None].expand(x.shape))
 
 
 def _of_columns(value: Tensor, size: int) -> Tensor:

@@ -59,6 +59,7 @@ class LoopCall:
     def __init__(self, run: Callable, body: Any, table: Any) -> None:
         self.run, self.body, self.table = run, weakref.ref(body), table
         self.optimized = CALLBACKS.inference_function(body, _call_body)
+        self.optimized.is_part = True
 
     def __call__(self, *arrays: Any) -> tuple:
         args = _map_arrays(self.table, arrays)
