@@ -82,7 +82,7 @@ def _lstm_step(of, x, h, c):
     return F.mul(f(of.limit(o)), k(c)), c
 
 
-_STEPS = {"rnn": _rnn_step, "gru": _gru_step, "lstm": _lstm_step}
+_STEPS: dict[str, Callable] = {"rnn": _rnn_step, "gru": _gru_step, "lstm": _lstm_step}
 
 
 def _make_product(F, weight, scale, zero, hidden):
@@ -93,7 +93,7 @@ def _make_product(F, weight, scale, zero, hidden):
 
     def multiply_levels(h, first, count):
         levels, step, level = F._dynamic_quantize(h)
-        return F._quantized_matmul(levels, weight, level, zero, None, F.mul(step, scale))
+        return F._quantized_matmul(levels, weight, level, zero, None, F.mul(step, scale), None)
 
     return multiply if scale is None else multiply_levels
 
@@ -178,11 +178,12 @@ op(
     N, H), where S is 2 for "lstm" (h and c) and 1 for "gru" and "rnn".
 
     `sums` (T, N, D * G * H) is what the inputs add to the G gates, with their biases; the order of gates is ONNX's: i,
-    o, f, c and z, r, h. `weight` (D, H, G * H) multiplies the state. With `scale` and `zero`, one for each direction or
-    column, it has 8-bit levels, and each state is rounded to levels by its range (`_dynamic_quantize`). `bias` is what
-    a GRU adds to the state's product. `peepholes` are those of i, o and f. Sequence n ends behind `lengths[n]` steps:
-    later outputs are 0, and its state counts as 0 in the range from the second step after on. `reverse` has a bool for each direction, `activations` the name and two parameters of each
-    function (`ACTIVATIONS`), those of a direction one after the other. Arguments of functions lie in [-clip, clip].
-    `option` is ONNX's `linear_before_reset` or `input_forget`.
+    o, f, c and z, r, h. `weight` (D, H, G * H) multiplies the state. With `scale` and `zero`, one for each direction
+    or column, it has 8-bit levels, and each state is rounded to levels by its range (`_dynamic_quantize`). `bias` is
+    what a GRU adds to the state's product. `peepholes` are those of i, o and f. Sequence n ends behind `lengths[n]`
+    steps: later outputs are 0, and its state counts as 0 in the range from the second step after on. `reverse` has a
+    bool for each direction, `activations` the name and two parameters of each function (`ACTIVATIONS`), those of a
+    direction one after the other. Arguments of functions lie in [-clip, clip]. `option` is ONNX's
+    `linear_before_reset` or `input_forget`.
     """,
 )

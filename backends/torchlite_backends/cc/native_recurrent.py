@@ -38,7 +38,7 @@ _SOURCE = (
     PRELUDE.replace(TYPE_DEFINITIONS, TYPE_DEFINITIONS + _LEVELS, 1)
     + r"""
 struct Function { i64 kind; double a, b; };
-// `sums` (T, N, D * G * H) and `output` (T, D, N, H) are row-major, `state` (S, D, N, H) is the first and then the last.
+// `sums` (T, N, D * G * H) and `output` (T, D, N, H) are row-major. `state` (S, D, N, H) is the first, then the last.
 // `weight` is (D, G * H, H), `bias` (D, G * H), `peepholes` (D, 3 * H). `scratch` has `room` numbers for each item.
 struct Layer {
     const void *gemm, *sums, *weight, *bias, *peepholes;
@@ -128,8 +128,8 @@ template <class T> static void transposed(const T* a, i64 step, i64 rows, i64 co
 }
 // Runs steps for the columns of a part of the batch: `step(t, h, c, next_h, next_c)`, of which the states have sizes
 // (H, n). Sequences that have ended keep their state.
-template <class T, class Step> static void run_steps(const Layer& of, i64 way, i64 first, i64 n, bool by_rows, T* memory,
-    Step step) {
+template <class T, class Step> static void run_steps(const Layer& of, i64 way, i64 first, i64 n, bool by_rows,
+    T* memory, Step step) {
     const i64 H = of.hidden, size = H * n, plane = of.ways * of.batch * H;
     T *h = memory, *next_h = h + size, *c = next_h + size, *next_c = c + size;
     T* state = (T*)of.state + (way * of.batch + first) * H;
@@ -225,8 +225,8 @@ template <class T> static int floats(const Layer& of, i64 begin, i64 end) {
     return 0;
 }
 
-// An LSTM whose weights are packed levels, `sums_of` of their columns. `zeros` are int32 and `scales` float32, of one or
-// of each column. `share` starts a product on `others` more threads, and is none if there are none.
+// An LSTM whose weights are packed levels, `sums_of` of their columns. `zeros` are int32 and `scales` float32, of all
+// columns or of each. `share` starts a product on `others` more threads, and is none if there are none.
 typedef int (*Share)(const void*, const int*, i64, i64, int*);
 typedef int (*ShareWith)(Share, const void*, const int*, i64, i64, int);
 struct Levels {
@@ -291,10 +291,11 @@ static int level_steps(const LevelLayer& all, i64 begin, i64 end) {
         const i64 places[3] = {0, 0, 0};
         int zero = 0;
         const levels::Product product = {
-            bytes, (const uint8_t*)by.panels + way * by.panel_bytes, (const int*)by.sums_of + way * by.panel_sums, gates,
-            places, &zero, by.zeros ? by.zeros + way * (by.zeros_step ? columns : 1) : nullptr, nullptr, scales, N,
-            columns, H, H, 0, by.zeros_step, 0, 0, 0, by.scales_step, levels::FLOATS, 0, 0, 0, columns, by.tall, by.down,
-            by.wide, by.across, by.isa,
+            bytes, (const uint8_t*)by.panels + way * by.panel_bytes, (const int*)by.sums_of + way * by.panel_sums,
+            gates, places, &zero, by.zeros ? by.zeros + way * (by.zeros_step ? columns : 1) : nullptr, nullptr,
+            scales, N,
+            columns, H, H, 0, by.zeros_step, 0, 0, 0, by.scales_step, levels::FLOATS, 0, 0, 0, columns, by.tall,
+            by.down, by.wide, by.across, by.isa,
         };
         run_steps<float>(of, way, 0, N, true, memory,
             [&](i64 t, const float* h, const float* c, float* next_h, float* next_c) {
@@ -308,7 +309,8 @@ static int level_steps(const LevelLayer& all, i64 begin, i64 end) {
                 const float* own = by.scales + way * (by.scales_step ? columns : 1);
                 for (i64 j = 0; j < (by.scales_step ? columns : 1); j++) scales[j] = own[j] * step;
                 const i64 cells = by.down * by.across;
-                if (by.share && cells > 1) by.share(share_level_product, &product, nullptr, cells, cells, int(by.others));
+                if (by.share && cells > 1)
+                    by.share(share_level_product, &product, nullptr, cells, cells, int(by.others));
                 else levels::product(product, 0, cells);
                 const float* x = (const float*)of.sums + t * N * line + way * columns;
                 for (i64 r = 0; r < N; r++)
@@ -373,10 +375,10 @@ class _Steps:
     def _start(self, sums: Any, h: Any, c: Any, lengths: Any) -> tuple:
         """Return arrays that the kernel takes: row-major sums, new states, new outputs and lengths."""
         ways, (steps, batch) = len(self.cell.reverse), sums.shape[:2]
-        state = np.stack([part for part in (h, c) if part is not None]).astype(self.dtype, copy=False)
+        state = np.ascontiguousarray(np.stack([part for part in (h, c) if part is not None]), self.dtype)
         output = np.empty((steps, ways, batch, self.hidden), self.dtype)
         if lengths is not None:
-            lengths = lengths.astype(np.int64)
+            lengths = np.ascontiguousarray(lengths, np.int64)
         return np.ascontiguousarray(sums, self.dtype), state, output, 0 if lengths is None else lengths
 
     def _parameters(self, gemm: Any, weight: Any, arrays: tuple, scratch: Any, room: int, parts: int) -> list:
@@ -425,7 +427,8 @@ class _LevelSteps(_Steps):
         self.zeros_step = int(zero.size > ways)
         if self.zero.__class__ is np.ndarray and self.zero.size < ways:
             self.zero = np.repeat(self.zero, ways)
-        self.constants, self.numpy = constants, None
+        self.constants = constants
+        self.numpy: Callable | None = None
 
     def run(self, sums: Any, h: Any, c: Any, lengths: Any) -> tuple:
         arrays = self._start(sums, h, c, lengths)

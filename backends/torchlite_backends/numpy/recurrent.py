@@ -76,7 +76,8 @@ class Constants(NamedTuple):
     zero: np.ndarray | None
 
     def direction(self, d: int) -> Constants:
-        return Constants(*[None if x is None else x[d : d + 1] for x in self])
+        parts: Any = [None if x is None else x[d : d + 1] for x in self]
+        return Constants(*parts)
 
 
 def _recurrent_steps(
@@ -108,9 +109,7 @@ def _bind_separately(cell: Cell, constants: Constants) -> Callable:
     def run(sums, h, c, lengths):
         size = sums.shape[2] // len(parts)
         found = [
-            part.run(
-                sums[:, :, d * size : (d + 1) * size], h[d : d + 1], None if c is None else c[d : d + 1], lengths
-            )
+            part.run(sums[:, :, d * size : (d + 1) * size], h[d : d + 1], None if c is None else c[d : d + 1], lengths)
             for d, part in enumerate(parts)
         ]
         return tuple(np.concatenate(arrays, 1) for arrays in zip(*found, strict=True))

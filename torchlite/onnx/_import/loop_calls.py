@@ -100,15 +100,11 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 def _is_plain(value: Any, table: Any) -> bool:
     if isinstance(value, Tensor):
-        return value._tl_array.__class__ is table.array and value._tl_kernels is not None and not _has_bits(value)
+        return _raw(value).__class__ is table.array and not (value.is_conj() or value.is_neg())
     return value is None or value.__class__ in (bool, int, float)
 
 
-def _has_bits(value: Tensor) -> bool:
-    return value.is_conj() or value.is_neg()
-
-
-def _raw(value: Tensor) -> Any:
+def _raw(value: Any) -> Any:
     return value._tl_array
 
 

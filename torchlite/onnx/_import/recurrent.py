@@ -70,8 +70,7 @@ def run_steps(
     scale: Tensor | None = None, zero: Tensor | None = None, clip: float | None = None, option: int = 0,
     layout: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    """Run the steps of a layer (see the op `_recurrent_steps`). Return all outputs and the last states in ONNX's form.
-    """
+    """Run the steps of a layer (the op `_recurrent_steps`). Return all outputs and the last states in ONNX's form."""
     steps, batch = sums.shape[:2]
     check_steps("a recurrent layer", 16 * steps)
     if lengths is not None and lengths.numel() != batch:
