@@ -8,6 +8,7 @@ rows; a step's product with many levels is shared by threads, which the kernel s
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -39,28 +40,46 @@ _SOURCE = (
     + r"""
 struct Function { i64 kind; double a, b; };
 // `sums` (T, N, D * G * H) and `output` (T, D, N, H) are row-major. `state` (S, D, N, H) is the first, then the last.
-// `weight` is (D, G * H, H), `bias` (D, G * H), `peepholes` (D, 3 * H). `scratch` has `room` numbers for each item.
+// `weight` is (D, G * H, H), or `packed` (see `add_product`), `bias` (D, G * H), `peepholes` (D, 3 * H). `scratch` has `room` numbers for each item.
 struct Layer {
     const void *gemm, *sums, *weight, *bias, *peepholes;
     const i64* lengths;
     const Function* functions;
     void *state, *output, *scratch;
-    i64 room, steps, ways, batch, hidden, parts, backward, cell, option, usual, clips;
+    i64 room, steps, ways, batch, hidden, parts, backward, cell, option, usual, clips, packed;
     double clip;
 };
 enum { RNN, GRU, LSTM };
 template <class T> using V = Vector<T, W>;
 
+// t / (t + 2), where t = exp(2 |x|) - 1 = 2**n (exp(f) - 1) + (2**n - 1): half the time of a library's.
+INLINE V<float> squashed(V<float> x) {
+    typedef V<float> X;
+    const X most(10.0f), big(12582912.0f), size = fabs(x), a = choose(size > most, most, size) * X(2.0f);
+    const X n = (a * X(1.44269504f) + big) - big;
+    const X f = (a - n * X(0.693359375f)) + n * X(2.12194440e-4f);
+    X q = f * X(1.0f / 5040) + X(1.0f / 720);
+    q = q * f + X(1.0f / 120);
+    q = q * f + X(1.0f / 24);
+    q = q * f + X(1.0f / 6);
+    q = q * f + X(0.5f);
+    q = f + f * f * q;
+    typedef Vector<int, W> Words;
+    const X scale = bits_as<X>((converted<W, int>(n) + Words(127)) << Words(23));
+    const X t = scale * q + (scale - X(1.0f));
+    return copysign(t / (t + X(2.0f)), x);
+}
+INLINE V<double> squashed(V<double> x) { return tanh(x); }
 template <class T> static __attribute__((noinline)) void apply(const Function& f, V<T>& x) {
     const V<T> zero(T(0)), one(T(1)), half(T(0.5)), a((T(f.a))), b((T(f.b)));
     switch (f.kind) {
         case 0: x = choose(x < zero, zero, x); return;
-        case 1: x = tanh(x); return;
-        case 2: x = tanh(x * half) * half + half; return;
+        case 1: x = squashed(x); return;
+        case 2: x = squashed(x * half) * half + half; return;
         case 3: x = x * a + b; return;
         case 4: x = choose(x < zero, x * a, x); return;
         case 5: x = choose(x < a, zero, x); return;
-        case 6: x = tanh(x * b) * a; return;
+        case 6: x = squashed(x * b) * a; return;
         case 7:
             x = x * a + b;
             x = choose(x < zero, zero, x);
@@ -83,13 +102,13 @@ template <class T> struct Cell {
     }
     INLINE V<T> gate(V<T> x) const {
         const V<T> half(T(0.5));
-        if (usual) return tanh(x * half) * half + half;
+        if (usual) return squashed(x * half) * half + half;
         x = limited(x);
         apply<T>(functions[0], x);
         return x;
     }
     INLINE V<T> value(int k, V<T> x) const {
-        if (usual) return tanh(x);
+        if (usual) return squashed(x);
         apply<T>(functions[k], x);
         return x;
     }
@@ -167,6 +186,41 @@ template <class T> static Cell<T> cell_of(const Layer& of, i64 way) {
     static const i64 counts[] = {1, 2, 3};
     return {of.functions + way * counts[of.cell], of.usual != 0, of.option != 0, of.clips != 0, V<T>(T(of.clip))};
 }
+// out += h @ weights, whose columns lie in panels of four vectors, row by row: without sums across vectors, and read
+// in order. The last panel ends with zeros.
+template <class T> static void add_product(i64 columns, i64 depth, const T* panels, const T* h, T* out) {
+    typedef typename ::Plain<T>::V X;
+    enum { width = ::Plain<T>::W, wide = 4 * width };
+    for (; columns > 0; columns -= wide, out += wide) {
+        const i64 n = least(wide, columns);
+        T line[wide] = {};
+        memcpy(line, out, n * sizeof(T));
+        X sums[4], more[4] = {};
+        #pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) sums[j] = ::Plain<T>::at(line + j * width);
+        i64 k = 0;
+        for (; k + 2 <= depth; k += 2, panels += 2 * wide) {
+            const X first = X{} + h[k], second = X{} + h[k + 1];
+            #pragma GCC unroll 4
+            for (int j = 0; j < 4; j++) {
+                sums[j] += first * ::Plain<T>::at(panels + j * width);
+                more[j] += second * ::Plain<T>::at(panels + wide + j * width);
+            }
+        }
+        if (k < depth) {
+            const X last = X{} + h[k];
+            #pragma GCC unroll 4
+            for (int j = 0; j < 4; j++) sums[j] += last * ::Plain<T>::at(panels + j * width);
+            panels += wide;
+        }
+        #pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            const X sum = sums[j] + more[j];
+            memcpy(line + j * width, &sum, sizeof sum);
+        }
+        memcpy(out, line, n * sizeof(T));
+    }
+}
 template <class T> static int floats(const Layer& of, i64 begin, i64 end) {
     static const i64 gates_of[] = {1, 3, 4};
     const i64 H = of.hidden, G = gates_of[of.cell], line = of.ways * G * H;
@@ -179,11 +233,14 @@ template <class T> static int floats(const Layer& of, i64 begin, i64 end) {
         T *gates = (T*)of.scratch + item * of.room, *more = gates + G * size, *peep = more + G * size;
         T* memory = peep + 3 * size;
         const Cell<T> cell = cell_of<T>(of, way);
-        const T *weight = (const T*)of.weight + way * G * H * H, *bias = (const T*)of.bias + way * G * H;
+        const i64 wide = 4 * ::Plain<T>::W, together = of.cell == GRU && !of.option ? 2 : G;
+        const i64 room = (together * H + wide - 1) / wide * wide, rest = ((G - together) * H + wide - 1) / wide * wide;
+        const T *weight = (const T*)of.weight + way * (of.packed ? room + rest : G * H) * H, *bias = (const T*)of.bias + way * G * H;
         if (of.peepholes) for (i64 j = 0; j < 3 * H; j++)
             for (i64 r = 0; r < n; r++) peep[j * n + r] = ((const T*)of.peepholes)[way * 3 * H + j];
         const auto multiplied_by = [&](i64 from, i64 count, const T* h, T* to) {
-            multiplied<T>(of.gemm, count * H, n, H, weight + from * H * H, h, T(1), to);
+            if (of.packed) add_product<T>(count * H, H, weight + (from ? room * H : 0), h, to);
+            else multiplied<T>(of.gemm, count * H, n, H, weight + from * H * H, h, T(1), to);
         };
         run_steps<T>(of, way, first, n, false, memory, [&](i64 t, const T* h, const T* c, T* next_h, T* next_c) {
             const T* x = (const T*)of.sums + (t * of.batch + first) * line + way * G * H;
@@ -202,7 +259,8 @@ template <class T> static int floats(const Layer& of, i64 begin, i64 end) {
                 }
                 return;
             }
-            for (i64 j = 0; j < 3 * H; j++) for (i64 r = 0; r < n; r++) gates[j * n + r] = bias[j];
+            if (n == 1) memcpy(gates, bias, 3 * H * sizeof(T));
+            else for (i64 j = 0; j < 3 * H; j++) for (i64 r = 0; r < n; r++) gates[j * n + r] = bias[j];
             multiplied_by(0, of.option ? 3 : 2, h, gates);
             if (!of.option) {
                 for (i64 e = 0; e < size; e += W) {
@@ -243,6 +301,7 @@ struct LevelLayer {
 // Rounds to 256 levels between the least and the greatest number, or 0. False for NaN.
 static bool rounded(const float* x, i64 count, uint8_t* out, float& step, int& zero) {
     typedef V<float> X;
+    typedef uint8_t Bytes __attribute__((vector_size(W)));
     X low(0.0f), high(0.0f);
     auto strange = low != low;
     for (i64 e = 0; e < count; e += W) {
@@ -267,8 +326,8 @@ static bool rounded(const float* x, i64 count, uint8_t* out, float& step, int& z
     for (; e + W <= count; e += W) {
         X v = some(x + e, W) / size;
         v = (choose(v > top, top, v) + big) - big;
-        const X whole = v + shift;
-        for (int j = 0; j < W; j++) out[e + j] = (uint8_t)int(whole.v[j]);
+        const Bytes whole = __builtin_convertvector((v + shift).v, Bytes);
+        memcpy(out + e, &whole, sizeof whole);
     }
     for (; e < count; e++) {
         float v = x[e] / step;
@@ -327,7 +386,7 @@ ENTRY_PER_DTYPE(floats, Layer)
 ENTRY(level_steps, LevelLayer)
 """
 )
-_LAYER = "Q" * 10 + "q" * 11 + "d"
+_LAYER = "Q" * 10 + "q" * 12 + "d"
 _floats = make_kernel_per_dtype(_SOURCE, "floats", _LAYER)
 _level_steps = NativeKernel(_SOURCE, "level_steps", _LAYER + "QQQQQ" + "q" * 10)
 _CELLS = ("rnn", "gru", "lstm")
@@ -381,13 +440,15 @@ class _Steps:
             lengths = np.ascontiguousarray(lengths, np.int64)
         return np.ascontiguousarray(sums, self.dtype), state, output, 0 if lengths is None else lengths
 
-    def _parameters(self, gemm: Any, weight: Any, arrays: tuple, scratch: Any, room: int, parts: int) -> list:
+    def _parameters(
+        self, gemm: Any, weight: Any, arrays: tuple, scratch: Any, room: int, parts: int, packed: bool = False
+    ) -> list:
         cell, (sums, state, output, lengths) = self.cell, arrays
         usual = cell.is_usual and cell.clip is None
         return [
             gemm, sums, weight, self.bias, self.peepholes, lengths, self.functions, state, output, scratch, room,
             len(output), len(cell.reverse), sums.shape[1], self.hidden, parts, self.backward, _CELLS.index(cell.kind),
-            int(bool(cell.option)), int(usual), int(cell.clip is not None), float(cell.clip or 0),
+            int(bool(cell.option)), int(usual), int(cell.clip is not None), int(packed), float(cell.clip or 0),
         ]  # fmt: skip
 
 
@@ -395,8 +456,25 @@ class _FloatSteps(_Steps):
     def __init__(self, device: Any, cell: Any, constants: Any) -> None:
         dtype = constants.weight.dtype
         super().__init__(device, _floats[dtype], cell, constants, dtype)
-        self.weight = np.ascontiguousarray(constants.weight.transpose(0, 2, 1))
-        self.gemm = get_gemm_address(dtype)
+        self.constant, self.gemm = constants.weight, get_gemm_address(dtype)
+
+    @functools.cached_property
+    def weight(self) -> np.ndarray:
+        """The weights of batches: a row for each column of the product."""
+        return np.ascontiguousarray(self.constant.transpose(0, 2, 1))
+
+    @functools.cached_property
+    def panels(self) -> np.ndarray:
+        """The weights of one sequence, in panels. Those of a GRU's last gate may be multiplied later."""
+        ways, hidden, columns = self.constant.shape
+        first = 2 * hidden if self.cell.kind == "gru" and not self.cell.option else columns
+        wide, found = 256 // self.dtype.itemsize, []
+        for part in (self.constant[:, :, :first], self.constant[:, :, first:]):
+            count = -(-part.shape[2] // wide)
+            padded = np.zeros((ways, hidden, count * wide), self.dtype)
+            padded[:, :, : part.shape[2]] = part
+            found.append(padded.reshape(ways, hidden, count, wide).transpose(0, 2, 1, 3).reshape(ways, -1))
+        return np.ascontiguousarray(np.concatenate(found, 1))
 
     def run(self, sums: Any, h: Any, c: Any, lengths: Any) -> tuple:
         arrays = self._start(sums, h, c, lengths)
@@ -406,8 +484,9 @@ class _FloatSteps(_Steps):
             parts = max(1, batch // _PART)
             room = (2 * self.cell.gates + 3 + 4) * self.hidden * (-(-batch // parts) + 16)
             scratch = np.empty(parts * ways * room, self.dtype)
-            work = len(output) * batch * self.weight.size
-            given = self._parameters(self.gemm, self.weight, arrays, scratch, room, parts)
+            work = len(output) * batch * self.constant.size
+            weight = self.panels if batch == 1 else self.weight
+            given = self._parameters(self.gemm, weight, arrays, scratch, room, parts, batch == 1)
             self.kernel(self.device, parts * ways, FORCE_THREADS if work >= _SHARED else 0, *given)
         return output, state
 
