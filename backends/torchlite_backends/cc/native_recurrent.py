@@ -40,7 +40,8 @@ _SOURCE = (
     + r"""
 struct Function { i64 kind; double a, b; };
 // `sums` (T, N, D * G * H) and `output` (T, D, N, H) are row-major. `state` (S, D, N, H) is the first, then the last.
-// `weight` is (D, G * H, H), or `packed` (see `add_product`), `bias` (D, G * H), `peepholes` (D, 3 * H). `scratch` has `room` numbers for each item.
+// `weight` is (D, G * H, H), or `packed` (see `add_product`), `bias` (D, G * H), `peepholes` (D, 3 * H). `scratch` has
+// `room` numbers for each item.
 struct Layer {
     const void *gemm, *sums, *weight, *bias, *peepholes;
     const i64* lengths;
@@ -235,7 +236,8 @@ template <class T> static int floats(const Layer& of, i64 begin, i64 end) {
         const Cell<T> cell = cell_of<T>(of, way);
         const i64 wide = 4 * ::Plain<T>::W, together = of.cell == GRU && !of.option ? 2 : G;
         const i64 room = (together * H + wide - 1) / wide * wide, rest = ((G - together) * H + wide - 1) / wide * wide;
-        const T *weight = (const T*)of.weight + way * (of.packed ? room + rest : G * H) * H, *bias = (const T*)of.bias + way * G * H;
+        const T* weight = (const T*)of.weight + way * (of.packed ? room + rest : G * H) * H;
+        const T* bias = (const T*)of.bias + way * G * H;
         if (of.peepholes) for (i64 j = 0; j < 3 * H; j++)
             for (i64 r = 0; r < n; r++) peep[j * n + r] = ((const T*)of.peepholes)[way * 3 * H + j];
         const auto multiplied_by = [&](i64 from, i64 count, const T* h, T* to) {
@@ -529,8 +531,9 @@ class _LevelSteps(_Steps):
             packed.sums.size // ways, self.zeros_step, int(self.scale.shape[1] > 1), tall, -(-batch // tall), wide,
             -(-panels // wide), others, 0,
         ]  # fmt: skip
-        count, work = (1, 0) if share else (ways, len(output) * batch * ways * 4 * hidden * hidden)
-        if self.kernel(self.device, count, FORCE_THREADS if work >= _SHARED else 0, *given):
+        work = len(output) * batch * ways * 4 * hidden * hidden
+        apart = not share and work >= _SHARED  # else the directions run one after the other
+        if self.kernel(self.device, ways, FORCE_THREADS if apart else 0, *given):
             return output, state
         if self.numpy is None:  # of states that are not numbers
             self.numpy = bind_in_numpy(self.cell, self.constants)

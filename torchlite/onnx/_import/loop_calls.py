@@ -58,11 +58,13 @@ class LoopCall:
 
     def __init__(self, run: Callable, body: Any, table: Any) -> None:
         self.run, self.body, self.table = run, weakref.ref(body), table
-        self.optimized = CALLBACKS.inference_function(body, _call_body)
-        self.optimized.is_part = True
+        self.optimized: Any = None  # the body's function, made for the first replay
 
     def __call__(self, *arrays: Any) -> tuple:
         args = _map_arrays(self.table, arrays)
+        if self.optimized is None:
+            self.optimized = CALLBACKS.inference_function(self.body(), _call_body)
+            self.optimized.is_part = True
         before = RUN.limits
         if before is None and self.max_elements is not None:
             RUN.limits = RunLimits(self.max_elements, self.max_elements // 2, lambda: list(_tensors(args)))
