@@ -398,8 +398,8 @@ def _run_recurrent_steps(torch: Any) -> Iterator[Callable[[], Any]]:
         yield lambda given=(sums, torch.ones(1, 16, 64, dtype=dtype), *rest): F._recurrent_steps(*given)
     levels = torch.ones(1, 16, 64, dtype=torch.int8)
     sums, state = torch.ones(2, 1, 64), torch.ones(1, 1, 16)
-    rest = (None, None, None, torch.ones(1), None, "lstm", (False,), usual, None, False)
-    yield lambda: F._recurrent_steps(sums, levels, state, state, *rest)
+    ending = (None, None, None, torch.ones(1), None, "lstm", (False,), usual, None, False)
+    yield lambda: F._recurrent_steps(sums, levels, state, state, *ending)
 
 
 def _run_optimizer_steps(torch: Any, optimizer: Any) -> None:
