@@ -707,5 +707,9 @@ def test_long_programs_wait(monkeypatch):
             for _ in range(12):
                 torch.testing.assert_close(found(x), Unrolled()(x))
                 counts.append(replays(found))
+                if len(counts) == 4:
+                    why = f"it runs more than 30 kernels: such a program is recorded after {5} more calls"
+                    assert function_of(found).postponed == why
         assert counts[8] == 0 and (counts[-1] > 0) is served
+        assert not function_of(found).postponed or not served
         assert bool(function_of(found).reasons) is not served

@@ -382,8 +382,24 @@ def _run_networks(torch: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: torch.randperm(1 << 10)
     yield lambda: torch._standard_gamma(torch.ones(1 << 10))
     yield lambda: torch.poisson(torch.ones(1 << 10))
+    yield from _run_recurrent_steps(torch)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
         yield lambda optimizer=optimizer: _run_optimizer_steps(torch, optimizer)
+
+
+def _run_recurrent_steps(torch: Any) -> Iterator[Callable[[], Any]]:
+    """Recurrent layers of files."""
+    from torchlite._dispatch import F
+
+    usual = tuple((name, None, None) for name in ("sigmoid", "tanh", "tanh"))
+    for dtype in (torch.float32, torch.float64):
+        sums, state = torch.ones(2, 1, 64, dtype=dtype), torch.ones(1, 1, 16, dtype=dtype)
+        rest = (state, state, None, None, None, None, None, "lstm", (False,), usual, None, False)
+        yield lambda given=(sums, torch.ones(1, 16, 64, dtype=dtype), *rest): F._recurrent_steps(*given)
+    levels = torch.ones(1, 16, 64, dtype=torch.int8)
+    sums, state = torch.ones(2, 1, 64), torch.ones(1, 1, 16)
+    ending = (None, None, None, torch.ones(1), None, "lstm", (False,), usual, None, False)
+    yield lambda: F._recurrent_steps(sums, levels, state, state, *ending)
 
 
 def _run_optimizer_steps(torch: Any, optimizer: Any) -> None:

@@ -529,7 +529,7 @@ def _is_boolean_index(index: Any) -> bool:
 # Kernels with data-dependent result shapes.
 _DATA_DEPENDENT_OPS = frozenset((
     "_nonzero_indices", "masked_select", "_unique_flat", "_unique_rows", "_unique_runs", "bincount",
-    "_repeat_interleave_indices",
+    "_repeat_interleave_indices", "_loop", "_scan",
 ))  # fmt: skip
 
 

@@ -111,6 +111,7 @@ class CompiledFunction:
     structure_key = staticmethod(structure_key)  # key shared by calls that differ in numbers only
     warns = True  # warn about functions that run eagerly
     most_steps = math.inf  # kernels of a call that is recorded
+    is_part = False  # its calls are steps of another function's program
     is_of_inference = False  # replays without gradients have all passes, also without constants
 
     def __init__(
@@ -128,6 +129,7 @@ class CompiledFunction:
         self.structures: dict[Any, list[SizeVariants]] = {}  # by argument structure
         self.misses: dict[Any, tuple[int, int]] = {}  # earlier replays, and calls since that no variant matched
         self.reasons: list[str] = []  # reasons calls are not replayed
+        self.postponed = ""  # the reason that the last calls were not recorded, where later ones may be
         self.gave_up = False
         self.eager: set[Any] = set()  # argument keys that run eagerly
         self.replays = 0
@@ -137,7 +139,7 @@ class CompiledFunction:
 
     def reset(self) -> None:
         """Discard all captures."""
-        self.variants, self.reasons, self.gave_up, self.replays = {}, [], False, 0
+        self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
         self.structures, self.misses, self.eager = {}, {}, set()
         self.discovery, self.changes = ExecutedCode(), 0
 
@@ -250,12 +252,14 @@ class CompiledFunction:
         """Record the first call of a variant."""
         try:
             variant, outside = self._prepare_variant(tensors, objects, modes)
-        except NotYet:
+        except NotYet as error:
+            self.postponed = str(error)
             return self.function(*args, **kwargs)
         except Unsupported as error:
             if sys.getprofile() is not None:  # a profiler of the program, or the executed-code discovery of a caller
                 return self.function(*args, **kwargs)
             if self.discovery.may_help():
+                self.postponed = str(error)
                 return self.discovery.call(self.function, args, kwargs)
             return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
         if self.variants:
@@ -334,6 +338,7 @@ class CompiledFunction:
         if captured is not None and _read_preserved_state() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
+        self.postponed = "" if captured is not None else capture.failure or ""
         if captured is None and not self._may_settle_next_call(capture):
             self._give_up(key, capture.failure or "", capture.place)
         return result, captured

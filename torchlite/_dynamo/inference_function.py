@@ -145,6 +145,8 @@ class InferenceFunction(CompiledFunction):
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         if objects or self.waits:
+            if objects:
+                self.postponed = f"it gets an object of {type(objects[0]).__module__}.{type(objects[0]).__name__}"
             self.waits -= bool(self.waits)
             return self.function(*args, **kwargs)
         if any(not variant.is_same() for variants in self.variants.values() for variant in variants):
@@ -156,6 +158,7 @@ class InferenceFunction(CompiledFunction):
     def _may_settle_next_call(self, capture: Capture) -> bool:
         if capture.is_long and self.most_steps < _MAX_STEPS:
             self.most_steps, self.waits = _MAX_STEPS, _CALLS_BEFORE_LONG_PROGRAMS
+            self.postponed += f": such a program is recorded after {self.waits} more calls"
             return True
         return super()._may_settle_next_call(capture)
 

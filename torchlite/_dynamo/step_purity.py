@@ -24,6 +24,8 @@ def only_mutates_args(step: Step) -> bool:
 
 
 # Steps that passes make: casts between half precision and float32, and kernels for images whose channels are last.
+# Loops of files are also steps (`onnx/_import/loop_calls.py`).
 _PURE_STEPS = frozenset(
-    """_wide _narrowed _last_convolution _last_max_pool _last_mean _last_resize _last_cat _to_last _from_last""".split()
+    """_wide _narrowed _last_convolution _last_max_pool _last_mean _last_resize _last_cat _to_last _from_last
+    _loop _scan""".split()
 )

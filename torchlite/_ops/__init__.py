@@ -15,9 +15,10 @@ FAMILIES = (
     "grouped_matmul", "histogram", "indexing", "inplace", "internal_view_ops", "joining_and_splitting", "linalg_decomp",
     "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss", "manipulation",
     "margin_loss", "matmul", "multi_tensor_clip", "node_graphs", "normalization", "pad", "piecewise_activation",
-    "pointwise", "pooling", "pooling_checks", "pooling_kernels", "quantized", "random", "random_fill", "reduce",
-    "resample", "rnn", "rows", "scan", "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics",
-    "stft", "tensor_products", "unary", "view_copies", "views", "vision", "window_functions",
+    "pointwise", "pooling", "pooling_checks", "pooling_kernels", "quantized", "random", "random_fill",
+    "recurrent_steps", "reduce", "resample", "rnn", "rows", "scan", "segment_reduce", "softmax", "sort",
+    "sparse_matmul", "special", "statistics", "stft", "tensor_products", "unary", "view_copies", "views", "vision",
+    "window_functions",
 )  # fmt: skip
 
 

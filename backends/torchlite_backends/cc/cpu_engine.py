@@ -135,6 +135,14 @@ class Engine:
         except NotBuiltError:
             return None
 
+    def bind_recurrent_steps(self, cell: Any, constants: Any) -> Any:
+        from .native_recurrent import bind_steps
+
+        try:
+            return bind_steps(self.device(), cell, constants)
+        except NotBuiltError:
+            return None
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         from .native_chain import serves
 

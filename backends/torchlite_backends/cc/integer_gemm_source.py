@@ -16,9 +16,8 @@ from .native_kernel import TYPE_DEFINITIONS
 
 WIDE = 64  # columns of a panel
 
-BYTES = (
-    TYPE_DEFINITIONS
-    + r"""
+# What all programs of products have before their kernels.
+BASE = r"""
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
@@ -28,119 +27,8 @@ BYTES = (
 typedef unsigned char u8;
 typedef signed char s8;
 enum { WIDE = 64, TALL = 6, MOST = 256 };  // columns of a panel, rows of a tile and of a cell
-
-// Exclusive or with `flip`, 0 or 128 in each byte, makes the numbers signed. Rows behind the last are 0 then.
-struct Packing {
-    const u8* from;
-    void *to, *sums;
-    i64 depth, columns, row, column, matrix, flip, panels;
-};
-static void pack_rows(const u8* const* rows, unsigned flip, void* to) {
-#if defined(__SSE2__)
-    const __m128i change = _mm_set1_epi32(flip);
-    for (int j = 0; j < WIDE; j += 16) {
-        __m128i r[4];
-        for (int q = 0; q < 4; q++) r[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i*)(rows[q] + j)), change);
-        const __m128i a = _mm_unpacklo_epi8(r[0], r[1]), b = _mm_unpackhi_epi8(r[0], r[1]);
-        const __m128i c = _mm_unpacklo_epi8(r[2], r[3]), d = _mm_unpackhi_epi8(r[2], r[3]);
-        __m128i* out = (__m128i*)((char*)to + 4 * j);
-        _mm_storeu_si128(out, _mm_unpacklo_epi16(a, c));
-        _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(a, c));
-        _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(b, d));
-        _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(b, d));
-    }
-#else
-    for (int j = 0; j < WIDE; j++) for (int q = 0; q < 4; q++) ((u8*)to)[4 * j + q] = rows[q][j] ^ (u8)flip;
-#endif
-}
-// The sums of the columns of a packed panel.
-static void add_columns(const void* panel, i64 quads, int* sums) {
-    int total[WIDE] = {};
-    const int* words = (const int*)panel;
-    for (i64 k = 0; k < quads; k++, words += WIDE) for (int j = 0; j < WIDE; j++) {
-        const int w = words[j];
-        total[j] += (w << 24 >> 24) + (w << 16 >> 24) + (w << 8 >> 24) + (w >> 24);
-    }
-    memcpy(sums, total, sizeof total);
-}
-static int pack(const Packing& of, i64 begin, i64 end) {
-    const i64 quads = (of.depth + 3) / 4;
-    const unsigned flip = (unsigned)of.flip;
-    u8 lines[4][WIDE];
-    for (i64 item = begin; item < end; item++) {
-        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
-        const u8* from = of.from + item / of.panels * of.matrix + first * of.column;
-        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
-        for (i64 k = 0; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
-            const i64 deep = least(4, of.depth - k);
-            if (of.column == 1 && of.row != 1) {
-                const u8* rows[4];
-                for (i64 q = 0; q < 4; q++) {
-                    rows[q] = from + q * of.row;
-                    if (q < deep && n == WIDE) continue;
-                    memset(lines[q], (int)(flip & 255), WIDE);
-                    if (q < deep) memcpy(lines[q], rows[q], n);
-                    rows[q] = lines[q];
-                }
-                pack_rows(rows, flip, to);
-                continue;
-            }
-            for (i64 j = 0; j < WIDE; j++) {
-                unsigned word = flip;
-                const u8* at = from + j * of.column;
-                if (j < n && deep == 4 && of.row == 1) memcpy(&word, at, 4);
-                else if (j < n) for (i64 q = 0; q < deep; q++) ((u8*)&word)[q] = at[q * of.row];
-                word ^= flip;
-                memcpy(to + 4 * j, &word, 4);
-            }
-        }
-        add_columns(panel, quads, (int*)of.sums + item * WIDE);
-    }
-    return 0;
-}
-ENTRY(pack, Packing)
-
-// Columns of images: the windows of a convolution, in the order of the results. `taps` are for each number of a window
-// the place in an image that is padded, `places` for each window. A run of `wide` windows lies `step` bytes apart.
-struct Windows {
-    const u8* images;
-    void *to, *sums;
-    const int *taps, *places;
-    i64 depth, columns, image, flip, panels, wide, step;
-};
-static int pack_windows(const Windows& of, i64 begin, i64 end) {
-    const i64 quads = (of.depth + 3) / 4;
-    const unsigned flip = (unsigned)of.flip;
-    u8 lines[4][WIDE];
-    for (i64 item = begin; item < end; item++) {
-        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
-        const u8* image = of.images + item / of.panels * of.image;
-        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
-        const u8* const rows[4] = {lines[0], lines[1], lines[2], lines[3]};
-        if (n < WIDE) memset(lines, (int)(flip & 255), sizeof lines);
-        for (i64 k = 0; k < of.depth; k += 4, to += 4 * WIDE) {
-            for (i64 q = 0; q < 4; q++) {
-                if (k + q >= of.depth) {
-                    memset(lines[q], (int)(flip & 255), WIDE);
-                    continue;
-                }
-                const u8* from = image + of.taps[k + q];
-                for (i64 j = 0; j < n;) {
-                    const i64 m = least(n - j, of.wide - (first + j) % of.wide);
-                    const u8* at = from + of.places[first + j];
-                    if (of.step == 1) memcpy(lines[q] + j, at, m);
-                    else for (i64 i = 0; i < m; i++) lines[q][j + i] = at[i * of.step];
-                    j += m;
-                }
-            }
-            pack_rows(rows, flip, to);
-        }
-        add_columns(panel, quads, (int*)of.sums + item * WIDE);
-    }
-    return 0;
-}
-ENTRY(pack_windows, Windows)
-
+"""
+PRODUCT = r"""
 // out = (a - a_zero) @ (b - b_zero) + bias, as integers, times a scale, or also rounded and shifted to bytes. `places`
 // has for each product the offset of `a`, the number of the packed matrix, and that of its first row among the numbers
 // for rows. Zero points, biases and scales are there for each row or each column: the steps from one to the next are 0
@@ -381,6 +269,126 @@ static int product(const Product& of, i64 begin, i64 end) {
 #endif
     return cells<Plain>(of, begin, end);
 }
+"""
+BYTES = (
+    TYPE_DEFINITIONS
+    + BASE
+    + r"""
+// Exclusive or with `flip`, 0 or 128 in each byte, makes the numbers signed. Rows behind the last are 0 then.
+struct Packing {
+    const u8* from;
+    void *to, *sums;
+    i64 depth, columns, row, column, matrix, flip, panels;
+};
+static void pack_rows(const u8* const* rows, unsigned flip, void* to) {
+#if defined(__SSE2__)
+    const __m128i change = _mm_set1_epi32(flip);
+    for (int j = 0; j < WIDE; j += 16) {
+        __m128i r[4];
+        for (int q = 0; q < 4; q++) r[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i*)(rows[q] + j)), change);
+        const __m128i a = _mm_unpacklo_epi8(r[0], r[1]), b = _mm_unpackhi_epi8(r[0], r[1]);
+        const __m128i c = _mm_unpacklo_epi8(r[2], r[3]), d = _mm_unpackhi_epi8(r[2], r[3]);
+        __m128i* out = (__m128i*)((char*)to + 4 * j);
+        _mm_storeu_si128(out, _mm_unpacklo_epi16(a, c));
+        _mm_storeu_si128(out + 1, _mm_unpackhi_epi16(a, c));
+        _mm_storeu_si128(out + 2, _mm_unpacklo_epi16(b, d));
+        _mm_storeu_si128(out + 3, _mm_unpackhi_epi16(b, d));
+    }
+#else
+    for (int j = 0; j < WIDE; j++) for (int q = 0; q < 4; q++) ((u8*)to)[4 * j + q] = rows[q][j] ^ (u8)flip;
+#endif
+}
+// The sums of the columns of a packed panel.
+static void add_columns(const void* panel, i64 quads, int* sums) {
+    int total[WIDE] = {};
+    const int* words = (const int*)panel;
+    for (i64 k = 0; k < quads; k++, words += WIDE) for (int j = 0; j < WIDE; j++) {
+        const int w = words[j];
+        total[j] += (w << 24 >> 24) + (w << 16 >> 24) + (w << 8 >> 24) + (w >> 24);
+    }
+    memcpy(sums, total, sizeof total);
+}
+static int pack(const Packing& of, i64 begin, i64 end) {
+    const i64 quads = (of.depth + 3) / 4;
+    const unsigned flip = (unsigned)of.flip;
+    u8 lines[4][WIDE];
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
+        const u8* from = of.from + item / of.panels * of.matrix + first * of.column;
+        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
+        for (i64 k = 0; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
+            const i64 deep = least(4, of.depth - k);
+            if (of.column == 1 && of.row != 1) {
+                const u8* rows[4];
+                for (i64 q = 0; q < 4; q++) {
+                    rows[q] = from + q * of.row;
+                    if (q < deep && n == WIDE) continue;
+                    memset(lines[q], (int)(flip & 255), WIDE);
+                    if (q < deep) memcpy(lines[q], rows[q], n);
+                    rows[q] = lines[q];
+                }
+                pack_rows(rows, flip, to);
+                continue;
+            }
+            for (i64 j = 0; j < WIDE; j++) {
+                unsigned word = flip;
+                const u8* at = from + j * of.column;
+                if (j < n && deep == 4 && of.row == 1) memcpy(&word, at, 4);
+                else if (j < n) for (i64 q = 0; q < deep; q++) ((u8*)&word)[q] = at[q * of.row];
+                word ^= flip;
+                memcpy(to + 4 * j, &word, 4);
+            }
+        }
+        add_columns(panel, quads, (int*)of.sums + item * WIDE);
+    }
+    return 0;
+}
+ENTRY(pack, Packing)
+
+// Columns of images: the windows of a convolution, in the order of the results. `taps` are for each number of a window
+// the place in an image that is padded, `places` for each window. A run of `wide` windows lies `step` bytes apart.
+struct Windows {
+    const u8* images;
+    void *to, *sums;
+    const int *taps, *places;
+    i64 depth, columns, image, flip, panels, wide, step;
+};
+static int pack_windows(const Windows& of, i64 begin, i64 end) {
+    const i64 quads = (of.depth + 3) / 4;
+    const unsigned flip = (unsigned)of.flip;
+    u8 lines[4][WIDE];
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
+        const u8* image = of.images + item / of.panels * of.image;
+        char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
+        const u8* const rows[4] = {lines[0], lines[1], lines[2], lines[3]};
+        if (n < WIDE) memset(lines, (int)(flip & 255), sizeof lines);
+        for (i64 k = 0; k < of.depth; k += 4, to += 4 * WIDE) {
+            for (i64 q = 0; q < 4; q++) {
+                if (k + q >= of.depth) {
+                    memset(lines[q], (int)(flip & 255), WIDE);
+                    continue;
+                }
+                const u8* from = image + of.taps[k + q];
+                for (i64 j = 0; j < n;) {
+                    const i64 m = least(n - j, of.wide - (first + j) % of.wide);
+                    const u8* at = from + of.places[first + j];
+                    if (of.step == 1) memcpy(lines[q] + j, at, m);
+                    else for (i64 i = 0; i < m; i++) lines[q][j + i] = at[i * of.step];
+                    j += m;
+                }
+            }
+            pack_rows(rows, flip, to);
+        }
+        add_columns(panel, quads, (int*)of.sums + item * WIDE);
+    }
+    return 0;
+}
+ENTRY(pack_windows, Windows)
+
+"""
+    + PRODUCT
+    + r"""
 ENTRY(product, Product)
 
 // The least and the greatest of each part of an array, and its levels around a zero point.

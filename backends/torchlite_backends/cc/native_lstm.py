@@ -31,6 +31,20 @@ PRELUDE = (
     + CPP
     + r"""
 const int W = 16;
+// The last `n` numbers of a vector that ends at `end`, behind zeros.
+template <class T> INLINE typename ::Plain<T>::V last_of(const T* end, i64 n) {
+    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Word;
+    typedef Word Words __attribute__((vector_size(64)));
+    enum { width = ::Plain<T>::W };
+    static const Word masks[32] = {
+        0, 0, 0, 0, 0, 0, 0, 0, width == 8 ? -1 : 0, width == 8 ? -1 : 0, width == 8 ? -1 : 0, width == 8 ? -1 : 0,
+        width == 8 ? -1 : 0, width == 8 ? -1 : 0, width == 8 ? -1 : 0, width == 8 ? -1 : 0, -1, -1, -1, -1, -1, -1, -1,
+        -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    };
+    Words mask;
+    memcpy(&mask, masks + n, sizeof mask);
+    return (typename ::Plain<T>::V)((Words)::Plain<T>::at(end - width) & mask);
+}
 // c = a @ b + beta * c for one column: with BLAS an LSTM of 512 units takes 1.05 to 1.9 of the time.
 template <class T, int R> INLINE void rows_times_vector(i64 k, const T* a, const T* b, T beta, T* c) {
     typedef typename ::Plain<T>::V X;
@@ -46,6 +60,18 @@ template <class T, int R> INLINE void rows_times_vector(i64 k, const T* a, const
             sums[r] += first * ::Plain<T>::at(a + r * k + i);
             more[r] += second * ::Plain<T>::at(a + r * k + i + width);
         }
+    }
+    if (i + width <= k) {
+        const X some = ::Plain<T>::at(b + i);
+        #pragma GCC unroll 4
+        for (int r = 0; r < R; r++) sums[r] += some * ::Plain<T>::at(a + r * k + i);
+        i += width;
+    }
+    if (i < k && k > width) {
+        const X some = last_of<T>(b + k, k - i);
+        #pragma GCC unroll 4
+        for (int r = 0; r < R; r++) more[r] += some * last_of<T>(a + r * k + k, k - i);
+        i = k;
     }
     for (int r = 0; r < R; r++) {
         T rest = 0;

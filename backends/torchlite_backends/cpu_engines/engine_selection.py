@@ -89,6 +89,12 @@ class CpuEngine(Protocol):
         """
         ...
 
+    def bind_recurrent_steps(self, cell: Any, constants: Any) -> Callable | None:
+        """Return `_recurrent_steps` with constant weights as a function of the other arrays (see
+        `torchlite_backends.numpy.recurrent.bind_steps`). None if NumPy is to run the steps.
+        """
+        ...
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         """True if a chain of elementwise ops may have this op."""
         ...

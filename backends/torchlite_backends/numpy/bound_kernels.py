@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm
+from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm, recurrent
 from .blas import single_threaded
 from .cache_blocking import LONG_ROW as _LONG_ROW
 from .cache_blocking import parallel_for
@@ -238,6 +238,17 @@ def _bind_lstm(
     return run
 
 
+def _bind_recurrent_steps(
+    sums: Any, weight: Any, h: Any, c: Any, bias: Any, peepholes: Any, lengths: Any, scale: Any, zero: Any, cell: str,
+    reverse: Any, activations: Any, clip: Any, option: Any,
+) -> Callable | None:  # fmt: skip
+    constants = recurrent.Constants(weight, bias, peepholes, scale, zero)
+    if any(value.__class__ is Varying for value in constants) or sums.__class__ is not Varying:
+        return None
+    of = recurrent.Cell(cell, tuple(reverse), tuple(activations), clip, option)
+    return _leave_varying(recurrent.bind_steps(of, constants), (sums, h, c, lengths))
+
+
 def _bind_linear(input: Any, weight: Any, bias: Any = None) -> Callable | None:
     constants = [value for value in (weight, bias) if value is not None]
     if input.__class__ is not Varying or any(
@@ -297,6 +308,7 @@ _BINDERS: dict[str, Callable[..., Callable | None]] = {
     "convolution": _bind_convolution,
     "_fused_conv_bn": _bind_convolution,
     "_lstm_layer": _bind_lstm,
+    "_recurrent_steps": _bind_recurrent_steps,
     "linear": _bind_linear,
     "matmul": _bind_matmul,
     "_quantized_convolution": _bind_quantized_convolution,

@@ -68,6 +68,9 @@ class Engine:
     def bind_lstm_steps(self, *arrays: Any) -> None:
         """Return None: NumPy runs the steps of an LSTM."""
 
+    def bind_recurrent_steps(self, cell: Any, constants: Any) -> None:
+        """Return None: NumPy runs the steps of recurrent layers."""
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         return False
 

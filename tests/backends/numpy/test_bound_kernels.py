@@ -112,7 +112,7 @@ def test_left_to_the_kernel():
     assert bind_kernel("convolution", (x, weight, None, (1,), (0,), (1,), True, (0,), 1)) is None
     assert bound_kernels._BINDERS.keys() == {
         "convolution", "_fused_conv_bn", "_lstm_layer", "linear", "matmul", "_quantized_convolution",
-        "_quantized_matmul",
+        "_quantized_matmul", "_recurrent_steps",
     }  # fmt: skip
 
 
@@ -151,3 +151,7 @@ def test_products_left_to_the_kernel():
     image, kernel = Varying((1, 4, 6, 6), np.dtype("u1")), np.ones((8, 4, 3, 3), "i1")
     rest = (None, None, None, None, None, (1, 1), (0, 0), (1, 1), 1)
     assert bind_kernel("_quantized_convolution", (image, varying(kernel), *rest)) is None
+    sums, state, weight = Varying((4, 1, 5), np.dtype("f4")), np.zeros((1, 1, 5), "f4"), np.ones((1, 5, 5), "f4")
+    rest = (state, None, None, None, None, None, None, "rnn", (False,), (("tanh", None, None),), None, False)
+    assert bind_kernel("_recurrent_steps", (sums, varying(weight), *rest)) is None
+    assert bind_kernel("_recurrent_steps", (np.ones((4, 1, 5), "f4"), weight, *rest)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,7 +13,7 @@ from torchlite.nn import functional as F
 from .conv_pool import average_pool, conv
 from .op_registry import Ints, op
 from .quantization import dequantize, dynamic_quantize, integer_matmul, quantize
-from .recurrent import _activation_functions, _check_direction, _make_initial_state, _pack_results, _run_cell
+from .recurrent import check_direction, choose_activations, make_initial_state, run_steps, split_biases
 from .resource_limits import check_broadcast, check_elements, check_matmul
 
 _DOMAIN = "com.microsoft"
@@ -172,35 +173,53 @@ def dynamic_quantize_lstm(
 ) -> Any:  # fmt: skip
     """The LSTM op with transposed, quantized weights. Inputs and states are quantized by their own range."""
     w_scale, w_zero, r_scale, r_zero = quantization
-    ways = _check_direction(direction)
+    ways = check_direction(direction)
     hidden = r.shape[1]
     check_matmul(x, w[0])
-    start = [_make_initial_state(given, 0, x, len(ways), hidden) for given in (initial_h, initial_c)]
-    functions = _activation_functions(
-        activations or ["Sigmoid", "Tanh", "Tanh"] * len(ways), activation_alpha, activation_beta
-    )
-    found = []
-    for d, backward in enumerate(ways):
-        bias = 0 if b is None else b[d, : 4 * hidden] + b[d, 4 * hidden :]
-        along = _dynamic_product(x, w[d], w_zero[d], w_scale[d]) + bias
-        across = r[d], r_zero[d], r_scale[d]
-        f, g, h = functions[3 * d : 3 * d + 3]
-        peep = [0.0] * 3 if p is None else [p[d, i * hidden : (i + 1) * hidden] for i in range(3)]
+    start = tuple([make_initial_state(given, 0, x, len(ways), hidden) for given in (initial_h, initial_c)])
+    functions = choose_activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"], ways)
+    size, depth = w.shape[2], w.shape[1]
+    joined = w[0] if len(ways) == 1 else w.permute(1, 0, 2).reshape(depth, -1)
+    scale, zero = (_of_columns(value, size) for value in (w_scale, w_zero))
+    of_input, of_state = split_biases(b, ways, 4, hidden, x)
+    places = None
+    if lengths is not None:
+        check_elements("DynamicQuantizeLSTM", x.shape[0], lengths.numel())
+        steps = torch.arange(x.shape[0], device=x.device).reshape(-1, 1)
+        # The range is that of the steps up to the longest length.
+        x = torch.where(steps[:, :, None] < lengths.max(), x, torch.zeros_like(x))
+        # A direction runs backwards from the end of each sequence, so all sequences are in the same step.
+        places = torch.where(steps < lengths, lengths - 1 - steps, steps).to(torch.int64)
+    sums = _dynamic_product(x, joined, zero, scale) + (of_input + of_state).reshape(-1)
+    run = functools.partial(
+        run_steps, "lstm", weight=r, state=start, activations=functions, peepholes=p, scale=r_scale, zero=r_zero,
+        clip=clip, option=input_forget, outputs=3,
+    )  # fmt: skip
+    if places is None or not any(ways):
+        y, *last = run(sums, ways=ways, lengths=lengths)
+    else:
+        parts = [
+            _reverse_sequences(part, places) if backward else part
+            for part, backward in zip(sums.chunk(len(ways), 2), ways, strict=True)
+        ]
+        y, *last = run(torch.cat(parts, 2), ways=(False,) * len(ways), lengths=lengths)
+        found = [
+            _reverse_sequences(part, places) if backward else part
+            for part, backward in zip(y.unbind(1), ways, strict=True)
+        ]
+        y = torch.stack(found, 1)
+    return (y, *last)[:outputs] if outputs > 1 else y
 
-        def step(part: Tensor, state: tuple, across: Any = across, f: Any = f, g: Any = g, h: Any = h,
-                 peep: Any = peep) -> tuple:  # fmt: skip
-            before, cell = state
-            i, o, forget, c = torch.split(part + _dynamic_product(before, *across), hidden, -1)
-            limited = [value if clip is None else torch.clamp(value, -clip, clip) for value in
-                       (i + peep[0] * cell, forget + peep[2] * cell, c)]  # fmt: skip
-            i = f(limited[0])
-            forget = 1 - i if input_forget else f(limited[1])
-            cell = forget * cell + i * g(limited[2])
-            o = o + peep[1] * cell
-            return f(o if clip is None else torch.clamp(o, -clip, clip)) * h(cell), cell
 
-        found.append(_run_cell(step, along, lengths, (start[0][d], start[1][d]), backward))
-    return _pack_results(found, 0, outputs)
+def _reverse_sequences(x: Tensor, places: Tensor) -> Tensor:
+    return torch.gather(x, 0, places[:, :, None].expand(x.shape))
+
+
+def _of_columns(value: Tensor, size: int) -> Tensor:
+    """Return numbers of directions, or of their columns, as numbers of all columns."""
+    if value.numel() == 1:
+        return value.reshape(())
+    return value.reshape(-1) if value.ndim > 1 else value.repeat_interleave(size)
 
 
 @op("MatMulNBits", domain=_DOMAIN)

@@ -7,9 +7,12 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
+from .loop_calls import run_as_one_call
 from .op_registry import single_number, to_common_device, truth
 from .resource_limits import check_elements, check_objects, check_steps, count_elements
 from .sequences import check_sequence_element
+
+_NUMBERED = 64  # steps whose numbers are made at once
 
 
 def if_(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, else_reads: tuple) -> Any:
@@ -19,20 +22,41 @@ def if_(condition: Any, then_branch: Any, else_branch: Any, then_reads: tuple, e
 
 def loop(body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int) -> tuple:
     """Run a body until its condition is False or the count is reached; stack scan outputs."""
+    fixed = _find_fixed_values(body, len(carried))
+    found = iter(run_as_one_call("_loop", _run_loop, body, count, condition, carried, reads, scanned, fixed))
+    return (*(value if k in fixed else next(found) for k, value in enumerate(carried)), *found)
+
+
+def _find_fixed_values(body: Any, count: int) -> tuple[int, ...]:
+    """Return the positions of carried values that a body passes on: weights, in files of some converters."""
+    inputs = [node for node in body.graph.nodes if node.op == "placeholder"][2:]
+    results = next(node for node in body.graph.nodes if node.op == "output").args[0]
+    results = results[1:] if isinstance(results, (tuple, list)) else ()
+    return tuple([k for k, (given, made) in enumerate(zip(inputs[:count], results, strict=False)) if given is made])
+
+
+def _run_loop(
+    body: Any, count: Any, condition: Any, carried: tuple, reads: tuple, scanned: int, fixed: tuple[int, ...]
+) -> tuple:
+    """Return the last carried values but for the fixed ones, and the scan outputs."""
     most = None if count is None else int(single_number(count))
     going = True if condition is None else truth("Loop", condition)
     state, step, true = list(carried), 0, torch.tensor(True)
     found: list[list] = [[] for _ in range(scanned)]
+    numbers: list[Tensor] = []
     while going and (most is None or step < most):
         check_steps("Loop", 1)
-        results = body(torch.tensor(step, dtype=torch.int64), true, *state, *reads)
+        if not numbers:
+            numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64).unbind())[::-1]
+        results = body(numbers.pop(), true, *state, *reads)
         results = results if isinstance(results, tuple) else (results,)
         going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
             kept.append(value)
         step += 1
-    return (*state, *(_stack_outputs(values, 0) for values in found))
+    changed = [value for k, value in enumerate(state) if k not in fixed]
+    return (*changed, *(_stack_outputs(values, 0) for values in found))
 
 
 def _stack_outputs(values: list, axis: int) -> Tensor:
@@ -45,6 +69,15 @@ def scan(
     output_axes: list[int], output_directions: list[int],
 ) -> tuple:  # fmt: skip
     """Run a body over slices of its inputs."""
+    return run_as_one_call(
+        "_scan", _run_scan, body, state, inputs, reads, input_axes, input_directions, output_axes, output_directions
+    )
+
+
+def _run_scan(
+    body: Any, state: tuple, inputs: tuple, reads: tuple, input_axes: list[int], input_directions: list[int],
+    output_axes: list[int], output_directions: list[int],
+) -> tuple:  # fmt: skip
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]

@@ -7,83 +7,44 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
-from torchlite.nn import functional as F
+from torchlite._dispatch import F
+from torchlite._ops.fused_inference import can_fuse_dtypes, is_inference_unobserved
+from torchlite._ops.recurrent_steps import ACTIVATIONS, steps_of_layer
 
-from .op_registry import ints, op
+from .op_registry import op
 from .resource_limits import check_matmul, check_steps
 
-# By name: a function of two parameters, and their defaults.
-_ACTIVATIONS: dict[str, tuple[Callable, float, float]] = {
-    "relu": (lambda x, a, b: torch.relu(x), 0, 0),
-    "tanh": (lambda x, a, b: torch.tanh(x), 0, 0),
-    "sigmoid": (lambda x, a, b: torch.sigmoid(x), 0, 0),
-    "affine": (lambda x, a, b: a * x + b, 1.0, 0.0),
-    "leakyrelu": (lambda x, a, b: F.leaky_relu(x, a), 0.01, 0),
-    "thresholdedrelu": (lambda x, a, b: torch.where(x >= a, x, torch.zeros_like(x)), 1.0, 0),
-    "scaledtanh": (lambda x, a, b: a * torch.tanh(b * x), 1.0, 1.0),
-    "hardsigmoid": (lambda x, a, b: torch.clamp(a * x + b, 0, 1), 0.2, 0.5),
-    "elu": (lambda x, a, b: F.elu(x, a), 1.0, 0),
-    "softsign": (lambda x, a, b: F.softsign(x), 0, 0),
-    "softplus": (lambda x, a, b: F.softplus(x), 0, 0),
-}
-_NO_ALPHA, _NO_BETA = {"relu", "tanh", "sigmoid", "softsign", "softplus"}, {"leakyrelu", "thresholdedrelu", "elu"}
+_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
-def _activation_functions(names: list[str], alphas: Any, betas: Any) -> list[Callable]:
+def choose_activations(names: Any, alphas: Any, betas: Any, usual: list[str], ways: tuple) -> tuple:
+    """Return the name and both parameters of each function: those of all directions, one after the other."""
     a, b, found = list(alphas or []), list(betas or []), []
-    for name in names:
+    for name in names or usual * len(ways):
         key = name.lower()
-        if key not in _ACTIVATIONS:
+        if key not in ACTIVATIONS:
             raise ValueError(f"there is no activation {name!r}")
-        function, alpha, beta = _ACTIVATIONS[key]
-        if key not in _NO_ALPHA:
+        _, alpha, beta = ACTIVATIONS[key]
+        if alpha is not None:
             alpha = a.pop(0) if a else alpha
-            if key not in _NO_BETA:
-                beta = b.pop(0) if b else beta
-        found.append(lambda x, f=function, alpha=alpha, beta=beta: f(x, alpha, beta))
-    return found
+        if beta is not None:
+            beta = b.pop(0) if b else beta
+        found.append((key, alpha, beta))
+    if len(found) != len(usual) * len(ways):
+        raise ValueError(f"{len(found)} activations for {len(ways)} directions of {len(usual)} each")
+    return tuple(found)
 
 
-def _run_cell(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: bool) -> tuple[Tensor, tuple]:
-    """Run a cell over time, for rows of different lengths."""
-    count = x.shape[0]
-    check_steps("a recurrent layer", 16 * count)
-    rows = None if lengths is None else torch.tensor(ints(lengths) or [], device=x.device).reshape(-1, 1)
-    if rows is not None and rows.numel() != x.shape[1]:
-        raise ValueError(f"a recurrent layer has {rows.numel()} lengths for a batch of {x.shape[1]}")
-    outputs: list = [None] * count
-    for t in reversed(range(count)) if backward else range(count):
-        new = step(x[t], state)
-        if rows is None:
-            state, outputs[t] = new, new[0]
-        else:
-            here = rows > t
-            state = tuple(torch.where(here, a, b) for a, b in zip(new, state, strict=True))
-            outputs[t] = torch.where(here, new[0], torch.zeros_like(new[0]))
-    return torch.stack(outputs) if outputs else x.new_zeros(0, x.shape[1], state[0].shape[-1]), state
-
-
-def _clip_gates(value: Tensor, clip: float | None) -> Tensor:
-    return value if clip is None else torch.clamp(value, -clip, clip)
-
-
-def _check_direction(direction: str) -> list[bool]:
-    found = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
+def check_direction(direction: str) -> tuple[bool, ...]:
+    """Return for each direction whether it runs backwards."""
+    found = _DIRECTIONS.get(direction)
     if found is None:
         raise ValueError(f"there is no direction {direction!r}")
     return found
 
 
-def _pack_results(found: list, layout: int, outputs: int) -> Any:
-    """Return both directions' results in the op's form: all steps and the last state."""
-    y = torch.stack([out for out, _ in found], 1)
-    last = [torch.stack(parts) for parts in zip(*(state for _, state in found), strict=True)]
-    if layout:
-        y, last = y.permute(2, 0, 1, 3), [part.transpose(0, 1) for part in last]
-    return (y, *last)[:outputs] if outputs > 1 else y
-
-
-def _make_initial_state(given: Tensor | None, layout: int, like: Tensor, count: int, hidden: int) -> Tensor:
+def make_initial_state(given: Tensor | None, layout: int, like: Tensor, count: int, hidden: int) -> Tensor:
+    """Return a first state (directions, batch, hidden): zeros if none is given."""
     if given is None:
         return like.new_zeros(count, like.shape[1], hidden)
     given = given.transpose(0, 1) if layout else given
@@ -92,14 +53,50 @@ def _make_initial_state(given: Tensor | None, layout: int, like: Tensor, count: 
     return given
 
 
-def _split_biases(b: Tensor | None, d: int, gates: int, hidden: int, w: Tensor) -> tuple[Tensor, Tensor]:
+def split_biases(b: Tensor | None, ways: tuple, gates: int, hidden: int, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the biases of the inputs and of the states, (directions, gates * hidden) each."""
     size = gates * hidden
     if b is None:
-        zero = w.new_zeros(size)
+        zero = like.new_zeros(len(ways), size)
         return zero, zero
     if b.shape[-1] != 2 * size:
         raise ValueError(f"a recurrent layer has biases of {b.shape[-1]} numbers, and {2 * size} belong to it")
-    return b[d, :size], b[d, size:]
+    return b[:, :size], b[:, size:]
+
+
+def run_steps(
+    cell: str, sums: Tensor, weight: Tensor, state: tuple, ways: tuple, activations: tuple, *,
+    bias: Tensor | None = None, peepholes: Tensor | None = None, lengths: Tensor | None = None,
+    scale: Tensor | None = None, zero: Tensor | None = None, clip: float | None = None, option: int = 0,
+    layout: int = 0, outputs: int = 1,
+) -> Any:  # fmt: skip
+    """Run the steps of a layer (the op `_recurrent_steps`). Return all outputs and the last states in ONNX's form."""
+    steps, batch = sums.shape[:2]
+    check_steps("a recurrent layer", 16 * steps)
+    if lengths is not None and lengths.numel() != batch:
+        raise ValueError(f"a recurrent layer has {lengths.numel()} lengths for a batch of {batch}")
+    h, c = (*state, None)[:2]
+    lengths = None if lengths is None else lengths.reshape(-1)
+    given = (
+        sums, weight, h, c, bias, peepholes, lengths, scale, zero, cell, ways, activations,
+        None if clip is None else float(clip), bool(option),
+    )  # fmt: skip
+    floats = [x.dtype for x in (sums, scale if scale is not None else weight, h, c, bias, peepholes) if x is not None]
+    function = F._recurrent_steps if is_inference_unobserved() and can_fuse_dtypes(floats) else _run_composite
+    y, last = function(*given)
+    parts = list(last)
+    if layout:
+        y, parts = y.permute(2, 0, 1, 3), [part.transpose(0, 1) for part in parts]
+    return (y, *parts)[:outputs] if outputs > 1 else y
+
+
+def _run_composite(*given: Any) -> tuple:
+    return steps_of_layer(F, *given)
+
+
+def _project(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    """Return what the inputs add to the gates of all directions: (steps, batch, directions * gates)."""
+    return torch.matmul(x, w.reshape(-1, w.shape[-1]).t()) + bias.reshape(-1)
 
 
 @op("RNN")
@@ -109,22 +106,17 @@ def rnn(
     activations: Any = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
     layout: int = 0, output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _check_direction(direction)
+    ways = check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
-    functions = _activation_functions(activations or ["Tanh"] * len(ways), activation_alpha, activation_beta)
-    start = _make_initial_state(initial_h, layout, x, len(ways), hidden)
-    found = []
-    for d, backward in enumerate(ways):
-        wb, rb = _split_biases(b, d, 1, hidden, w)
-        along = torch.matmul(x, w[d].t()) + (wb + rb)
-
-        def step(part: Tensor, state: tuple, d: int = d) -> tuple:
-            return (functions[d](_clip_gates(part + torch.matmul(state[0], r[d].t()), clip)),)
-
-        found.append(_run_cell(step, along, lengths, (start[d],), backward))
-    return _pack_results(found, layout, outputs)
+    functions = choose_activations(activations, activation_alpha, activation_beta, ["Tanh"], ways)
+    start = make_initial_state(initial_h, layout, x, len(ways), hidden)
+    of_input, of_state = split_biases(b, ways, 1, hidden, w)
+    return run_steps(
+        "rnn", _project(x, w, of_input + of_state), r.transpose(1, 2), (start,), ways, functions, lengths=lengths,
+        clip=clip, layout=layout, outputs=outputs,
+    )  # fmt: skip
 
 
 @op("GRU")
@@ -134,37 +126,21 @@ def gru(
     activations: Any = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
     layout: int = 0, linear_before_reset: int = 0, output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _check_direction(direction)
+    ways = check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
-    start = _make_initial_state(initial_h, layout, x, len(ways), hidden)
+    start = make_initial_state(initial_h, layout, x, len(ways), hidden)
     if linear_before_reset and lengths is None and clip is None and direction != "reverse" and _has_default_activations(
         activations, ["sigmoid", "tanh"], ways
     ):  # fmt: skip
         return _run_torch_layer(torch.gru, (1, 0, 2), x, w, r, b, start, ways, layout, outputs)
-    functions = _activation_functions(activations or ["Sigmoid", "Tanh"] * len(ways), activation_alpha, activation_beta)
-    found = []
-    for d, backward in enumerate(ways):
-        wb, rb = _split_biases(b, d, 3, hidden, w)
-        f, g = functions[2 * d : 2 * d + 2]
-        along = torch.matmul(x, w[d].t()) + wb
-        gates, last = r[d, : 2 * hidden].t(), r[d, 2 * hidden :].t()
-
-        def step(part: Tensor, state: tuple, f: Any = f, g: Any = g, rb: Any = rb, gates: Any = gates,
-                 last: Any = last) -> tuple:  # fmt: skip
-            h = state[0]
-            both = f(_clip_gates(part[:, : 2 * hidden] + torch.matmul(h, gates) + rb[: 2 * hidden], clip))
-            z, reset = both[:, :hidden], both[:, hidden:]
-            if linear_before_reset:
-                new = reset * (torch.matmul(h, last) + rb[2 * hidden :])
-            else:
-                new = torch.matmul(reset * h, last) + rb[2 * hidden :]
-            n = g(_clip_gates(part[:, 2 * hidden :] + new, clip))
-            return ((1 - z) * n + z * h,)
-
-        found.append(_run_cell(step, along, lengths, (start[d],), backward))
-    return _pack_results(found, layout, outputs)
+    functions = choose_activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh"], ways)
+    of_input, of_state = split_biases(b, ways, 3, hidden, w)
+    return run_steps(
+        "gru", _project(x, w, of_input), r.transpose(1, 2), (start,), ways, functions, bias=of_state, lengths=lengths,
+        clip=clip, option=linear_before_reset, layout=layout, outputs=outputs,
+    )  # fmt: skip
 
 
 @op("LSTM")
@@ -175,47 +151,31 @@ def lstm(
     direction: str = "forward", hidden_size: int | None = None, input_forget: int = 0, layout: int = 0,
     output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _check_direction(direction)
+    ways = check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
     start = (
-        _make_initial_state(initial_h, layout, x, len(ways), hidden),
-        _make_initial_state(initial_c, layout, x, len(ways), hidden),
+        make_initial_state(initial_h, layout, x, len(ways), hidden),
+        make_initial_state(initial_c, layout, x, len(ways), hidden),
     )
     is_plain = p is None and lengths is None and clip is None and not input_forget and direction != "reverse"
     if is_plain and _has_default_activations(activations, ["sigmoid", "tanh", "tanh"], ways):
         return _run_torch_layer(torch.lstm, (0, 2, 3, 1), x, w, r, b, start, ways, layout, outputs)
-    functions = _activation_functions(
-        activations or ["Sigmoid", "Tanh", "Tanh"] * len(ways), activation_alpha, activation_beta
-    )
-    found = []
-    for d, backward in enumerate(ways):
-        wb, rb = _split_biases(b, d, 4, hidden, w)
-        f, g, h = functions[3 * d : 3 * d + 3]
-        along, across = torch.matmul(x, w[d].t()) + (wb + rb), r[d].t()
-        peep = [p[d, i * hidden : (i + 1) * hidden] for i in range(3)] if p is not None else [x.new_zeros(hidden)] * 3
-
-        def step(part: Tensor, state: tuple, f: Any = f, g: Any = g, h: Any = h, across: Any = across,
-                 peep: Any = peep) -> tuple:  # fmt: skip
-            before, cell = state
-            i, o, forget, c = torch.split(part + torch.matmul(before, across), hidden, -1)
-            i = f(_clip_gates(i + peep[0] * cell, clip))
-            forget = 1 - i if input_forget else f(_clip_gates(forget + peep[2] * cell, clip))
-            cell = forget * cell + i * g(_clip_gates(c, clip))
-            o = f(_clip_gates(o + peep[1] * cell, clip))
-            return o * h(cell), cell
-
-        found.append(_run_cell(step, along, lengths, (start[0][d], start[1][d]), backward))
-    return _pack_results(found, layout, outputs)
+    functions = choose_activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"], ways)
+    of_input, of_state = split_biases(b, ways, 4, hidden, w)
+    return run_steps(
+        "lstm", _project(x, w, of_input + of_state), r.transpose(1, 2), start, ways, functions, peepholes=p,
+        lengths=lengths, clip=clip, option=input_forget, layout=layout, outputs=outputs,
+    )  # fmt: skip
 
 
-def _has_default_activations(activations: Any, usual: list[str], ways: list) -> bool:
+def _has_default_activations(activations: Any, usual: list[str], ways: tuple) -> bool:
     return not activations or [name.lower() for name in activations] == usual * len(ways)
 
 
 def _run_torch_layer(
-    function: Callable, order: tuple, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, start: Any, ways: list,
+    function: Callable, order: tuple, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, start: Any, ways: tuple,
     layout: int, outputs: int,
 ) -> Any:  # fmt: skip
     """Run torch's layer, whose gates have another order."""

@@ -72,6 +72,7 @@ def describe_replays(T: Any) -> dict[str, Any]:
     """Return how many calls torchlite replayed in this process, and why others were not."""
     from importlib import import_module
 
-    functions = list(import_module(f"{T.__name__}._dynamo.compiled_function").COMPILED_FUNCTIONS)
-    reasons = dict.fromkeys(reason for function in functions for reason in function.reasons)
+    known = list(import_module(f"{T.__name__}._dynamo.compiled_function").COMPILED_FUNCTIONS)
+    functions = [function for function in known if not function.is_part]
+    reasons = dict.fromkeys(why for f in functions for why in (*f.reasons, f.postponed) if why)
     return {"replays": sum(function.replays for function in functions), "reasons": list(reasons)}
