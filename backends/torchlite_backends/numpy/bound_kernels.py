@@ -83,9 +83,16 @@ def _plan_convolution(
 
 def _bind_convolution(*args: Any) -> Callable | None:
     bound = _plan_convolution(*args)
-    if bound is None:
-        return None
+    return None if bound is None else _bind_planned(bound)
+
+
+def _bind_planned(bound: _Bound) -> Callable:
     plan, weight, bias, finish = bound
+    if plan.flat is not None:
+        flat, shape, given = plan.flat, (plan.batch, plan.filters, *plan.out), (plan.batch, plan.channels)
+        weight = weight.reshape(*weight.shape[:2], *flat.kernel)
+        inner, size = _bind_planned(_Bound(flat, weight, bias, finish)), (*given, *flat.size)
+        return lambda x: inner(x.reshape(size)).reshape(shape)
     if plan.pointwise and plan.places == plan.batch == plan.groups == 1:
         return _bind_channel_product(weight, bias, finish)
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)

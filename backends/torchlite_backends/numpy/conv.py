@@ -2,6 +2,7 @@
 
 Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
 `conv_kn2row` (stride 1, long rows) and `conv_nonoverlapping` (adjacent windows). Each has `is_faster(plan, dtype)`.
+Volumes are batches of images (`conv_volumes`).
 
 Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
 completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
@@ -19,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping, conv_onednn, winograd
+from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping, conv_onednn, conv_volumes, winograd
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
@@ -147,10 +148,18 @@ def _make_columns_function(x, plan):
     return lambda block: _compute_im2col_block(windows, plan, block)
 
 
+def _with_size(array, size):
+    """Return an array (images, channels, *) with these sizes."""
+    return array.reshape(*array.shape[:2], *size)
+
+
 def _conv_forward(x, weight, bias, plan, finish=None):
     """Forward pass with weight (filters, channels of a group, *kernel). `finish` (`fused_inference.ConvEpilogue`) is
     applied.
     """
+    if plan.flat is not None:
+        x, weight = _with_size(x, plan.flat.size), _with_size(weight, plan.flat.kernel)
+        return _with_size(_conv_forward(x, weight, bias, plan.flat, finish), plan.out)
     if (served := conv_cpu_engine.conv_forward(x, weight, bias, plan, finish)) is not None:
         return served
     if finish is None:
@@ -182,6 +191,8 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     if not plan.channels:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_volumes.is_faster(plan, x.dtype) and not conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_volumes.conv_forward(x, weight, bias, plan, out, _conv_forward)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.conv_forward(x, weight, bias, plan, out)
     if _sums_over_taps(plan):
@@ -274,6 +285,9 @@ def _conv_transpose(g, weight, bias, plan):
 
     That is the gradient of the input, and the transposed convolution.
     """
+    if plan.flat is not None:
+        g, weight = _with_size(g, plan.flat.out), _with_size(weight, plan.flat.kernel)
+        return _with_size(_conv_transpose(g, weight, bias, plan.flat), plan.size)
     for other in (conv_cpu_engine, conv_onednn):
         if (served := other.conv_transpose(g, weight, bias, plan)) is not None:
             return served
@@ -284,6 +298,8 @@ def _conv_transpose(g, weight, bias, plan):
     if not g.size:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_volumes.is_faster(plan, g.dtype) and not conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
+        return _add_bias(conv_volumes.conv_transpose(g, weight, plan, out, _conv_transpose), bias)
     if conv_depthwise.is_faster(plan, g.dtype):
         return _add_bias(conv_depthwise.conv_transpose(g, weight, plan, out), bias)
     if conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
@@ -456,6 +472,9 @@ def _fold_columns_by_channels(g, matrix, out, plan):
 
 def _weight_gradient(g, x, shape, plan):
     """Return the gradient of the weight: the sum over blocks of g @ columns^T."""
+    if plan.flat is not None:
+        g, x = _with_size(g, plan.flat.out), _with_size(x, plan.flat.size)
+        return _weight_gradient(g, x, (*shape[:2], *plan.flat.kernel), plan.flat).reshape(shape)
     for other in (conv_cpu_engine, conv_onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
@@ -463,6 +482,8 @@ def _weight_gradient(g, x, shape, plan):
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)
     gradient = np.empty(shape, x.dtype)
+    if conv_volumes.is_faster(plan, x.dtype) and not conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_volumes.weight_gradient(g, x, gradient, plan, _weight_gradient)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.weight_gradient(g, x, gradient, plan)
     if _sums_over_taps(plan):
