@@ -158,7 +158,7 @@ def _bind_pointwise_convolution(weight: np.ndarray, bias: np.ndarray | None, fin
         def compute(part: slice) -> None:
             rows = np.matmul(matrix[part], image, out=out[part])
             if column is not None:
-                usual = np.setbufsize(16) if plan.places >= _LONG_ROW else 0
+                usual = np.setbufsize(_LONG_ROW) if plan.places >= _LONG_ROW else 0
                 np.add(rows, column[part], out=rows)
                 if usual:
                     np.setbufsize(usual)

@@ -44,7 +44,7 @@ class Finish(NamedTuple):
         in which it broadcasts.
         """
         if self.bias is not None or self.scale is None:
-            total = total.astype(np.int64).astype(_I4)
+            total = (total if total.dtype == _F4 else total.astype(np.int64)).astype(_I4)
             if self.bias is not None:
                 total += arrange(self.bias)
             if self.scale is None:
