@@ -24,6 +24,7 @@ from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping,
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
+from .half_casts import cast_half
 from .row_blocks import sum_along_axis
 
 # Minimum elements for which the bias gradient sums rows on several threads.
@@ -565,7 +566,7 @@ def _cast_half_to_float(array):
     if array.dtype.kind == "W":
         return array.astype(np.complex64)
     if array.dtype.itemsize <= 2 and array.dtype.kind in "fV":
-        array = array.astype(np.float32)
+        array = cast_half(array, np.dtype("f4"))
     return array
 
 
@@ -607,7 +608,14 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
         )
         with single_threaded:
             out = _conv_forward(x, w, b, plan, finish)
-    return out if out.dtype == dtype else out.astype(dtype)
+    return _cast_result(out, dtype)
+
+
+def _cast_result(out, dtype):
+    """Round a result to half precision, if that is the operands' dtype."""
+    if out is None or out.dtype == dtype:
+        return out
+    return cast_half(out, dtype) if out.dtype == np.float32 else out.astype(dtype)
 
 
 def _conv_transpose_size(size, kernel, stride, padding, dilation, extra):
@@ -687,4 +695,4 @@ def _compute_gradients(grad_output, input, weight, stride, padding, dilation, tr
             grad_weight = _weight_gradient(g, x, weight.shape, plan)
     if needs[2]:
         grad_bias = _compute_bias_gradient(g)
-    return tuple(a if a is None or a.dtype == dtype else a.astype(dtype) for a in (grad_input, grad_weight, grad_bias))
+    return tuple(_cast_result(a, dtype) for a in (grad_input, grad_weight, grad_bias))
