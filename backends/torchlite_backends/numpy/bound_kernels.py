@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm
 from .blas import single_threaded
 from .cache_blocking import LONG_ROW as _LONG_ROW
@@ -78,6 +80,7 @@ def _plan_convolution(
         finish = ConvEpilogue(scale, shift, mean, var, eps, least, most, bias)
     if finish is not None and finish.scale is not None:
         weight, bias = finish.fold_into_weight(weight)
+        weight = share_equal(weight)
     return _Bound(plan, np.ascontiguousarray(weight), bias, finish)
 
 
@@ -233,7 +236,7 @@ def _bind_lstm(
         return None
     if not (math.prod(input.shape) and w_hh.size):
         return None
-    of_input, of_state = lstm.order_weights(w_ih, w_hh, b_ih, b_hh)
+    of_input, of_state = map(share_equal, lstm.order_weights(w_ih, w_hh, b_ih, b_hh))
     engine = conv_cpu_engine.selected_engine()
     steps = (None if engine is None else engine.bind_lstm_steps(*constants)) or lstm._run_forward_steps
 

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
@@ -108,8 +110,10 @@ def bind_quantized_matmul(other: np.ndarray, other_zero: np.ndarray | None) -> C
     """Return `_quantized_matmul` of a constant right operand, without it and its zero point."""
     engine = integer_products() if other.size else None
     packed = None if engine is None else engine.pack(other)
+    packed = None if packed is None else packed.kept()
     if packed is None:
         matrix = _FloatMatrix(other, other_zero)
+        matrix.values = share_equal(matrix.values)
 
         def multiply(input, input_zero, bias, scale, out_zero):
             return _multiply_floats(input, matrix, input_zero, Finish(bias, scale, out_zero))
@@ -199,7 +203,7 @@ class _QuantizedConvolution:
         """The weights of each group, of a dtype in which products are exact."""
         zero = None if self.zero is None else _as_column(self.zero.reshape(-1))
         values = _less_zero(self.matrix, zero, _exact_kind(self.matrix, zero, -1))
-        return values.reshape(self.plan.groups, -1, values.shape[1])
+        return share_equal(values.reshape(self.plan.groups, -1, values.shape[1]))
 
     def run(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
         value = 0 if zero is None else zero.reshape(-1)[0]
