@@ -200,7 +200,9 @@ def test_other_sizes(device):
 
 def test_sizes_share_the_weights_that_programs_compute():
     """Folded and reordered weights of several sizes are the same arrays."""
-    network = nn.Sequential(nn.Conv2d(3, 24, 3), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.BatchNorm2d(32))
+    network = nn.Sequential(
+        nn.Conv2d(3, 24, 3), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.BatchNorm2d(32)
+    )
     loaded = through_file("torchscript", network.eval(), torch.randn(1, 3, 20, 20))
     sizes = [torch.randn(1, 3, 20, n) for n in (20, 24)]
     with torch.no_grad():

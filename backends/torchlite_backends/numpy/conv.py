@@ -2,7 +2,7 @@
 
 Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
 `conv_kn2row` (stride 1, long rows) and `conv_nonoverlapping` (adjacent windows). Each has `is_faster(plan, dtype)`.
-Volumes are batches of images (`conv_volumes`).
+Volumes are batches of images (`conv_volumes`), and so are the phases of dilated images (`conv_dilated`).
 
 Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
 completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
@@ -20,7 +20,16 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping, conv_onednn, conv_volumes, winograd
+from . import (
+    conv_cpu_engine,
+    conv_depthwise,
+    conv_dilated,
+    conv_kn2row,
+    conv_nonoverlapping,
+    conv_onednn,
+    conv_volumes,
+    winograd,
+)
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
@@ -200,6 +209,8 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
         return _convolve_depthwise(x, weight, bias, plan, out)
     if winograd.is_faster(plan, x.dtype) and winograd.conv_forward(x, weight, bias, plan, out):
         return out
+    if conv_dilated.is_faster(plan, x.dtype):
+        return conv_dilated.conv_forward(x, weight, bias, plan, out, _conv_forward_numpy)
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.conv_forward(x, weight, bias, plan, out)
     if conv_nonoverlapping.is_faster(plan, x.dtype):

@@ -13,6 +13,7 @@ from torchlite_backends.numpy import (
     conv,
     conv_banded,
     conv_cpu_engine,
+    conv_dilated,
     conv_geometry,
     conv_nonoverlapping,
     conv_row_bands,
@@ -106,6 +107,43 @@ def test_where_the_batch_is_innermost_runs_stay_long(rng):
     assert many.batch_inner and many.images >= 32
     for batch in (20, 160):  # on the way back channels are shared, or images
         check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
+
+
+# -- dilated images as batches -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("transforms_for_nothing")
+@pytest.mark.parametrize(
+    ("batch", "size", "padding", "dilation"),
+    [
+        (1, (26, 17), (2, 1), (2, 1)),
+        (2, (13, 15), (3, 2), (3, 2)),  # phases of different lengths
+        (1, (11, 12), 0, (1, 4)),
+        (1, (9, 9), 12, 6),  # phases that read zeros alone
+        (1, (5, 30), (5, 0), (7, 2)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_dilated(rng, monkeypatch, batch, size, padding, dilation, dtype):
+    calls = []
+    real = conv_dilated.conv_forward
+    monkeypatch.setattr(conv_dilated, "conv_forward", lambda *a: calls.append(a) or real(*a))
+    monkeypatch.setattr(winograd, "is_faster", lambda plan, dtype: plan.kernel == (3, 3) and max(plan.dilation) == 1)
+    x, w = case(rng, batch, 32, 40, size, 3, dtype=dtype)
+    check(rng, x, w, 1, padding, dilation, bias=rng.standard_normal(40).astype(dtype))
+    assert calls
+
+
+def test_dilated_where_it_pays():
+    def is_faster(size, dilation, stride=1, groups=1, channels=128):
+        plan = conv_geometry.get_conv_geometry(
+            1, channels, 128, size, (3, 3), *(pair(v, 2) for v in (stride, dilation, dilation)), groups
+        )
+        return conv_dilated.is_faster(plan, np.dtype("f4"))
+
+    assert is_faster((64, 64), 2) and is_faster((64, 64), (1, 3))
+    assert not is_faster((64, 64), 1) and not is_faster((64, 64), 2, stride=2) and not is_faster((64, 64), 2, groups=2)
+    assert not is_faster((16, 16), 12) and not is_faster((64, 64), 2, channels=8)
 
 
 # -- dimensions that add nothing, and volumes as images ------------------------------------------------
