@@ -262,10 +262,11 @@ def _dynamic_quantize(input):
     engine = integer_products() if input.dtype == _F4 else None
     extremes = None if engine is None else engine.extremes(input)
     low, high = (input.min(), input.max()) if extremes is None else extremes
-    zero = input.dtype.type(0)
-    low, high = np.minimum(low, zero), np.maximum(high, zero)
-    scale = (high - low) / input.dtype.type(255) if low != high else input.dtype.type(1)
-    point = np.rint(np.clip(-low / scale, 0, 255))
+    # Python's functions of two numbers take a third of the time of NumPy's, and keep a NaN that comes first.
+    zero, top = input.dtype.type(0), input.dtype.type(255)
+    low, high = min(low, zero), max(high, zero)
+    scale = (high - low) / top if low != high else input.dtype.type(1)
+    point = np.rint(min(max(-low / scale, zero), top))
     out = None if extremes is None else engine.quantize(input, scale, point)
     if out is None:
         wide = input / scale
