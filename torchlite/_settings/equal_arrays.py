@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 import zlib
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def share_equal(array: np.ndarray, kind: str = "") -> np.ndarray:
         return array
     if array.dtype.hasobject:
         return array
-    bits = array.reshape(-1).view(np.uint8)
+    bits: Any = array.reshape(-1).view(np.uint8)
     key = kind, array.shape, array.dtype, zlib.crc32(bits)
     with _lock:
         found = _known.setdefault(key, array)
