@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import pickle
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import torchlite as torch
 from tests.graph_models import MODELS
 from torchlite._dynamo.compiled_function import COMPILED_FUNCTIONS
+from torchlite._dynamo.dynamic_shapes import CALLS_BEFORE_CAPTURE
 from torchlite._dynamo.inference_function import InferenceFunction
 
 nn = torch.nn
@@ -193,6 +196,44 @@ def test_other_sizes(device):
         for count in (*[2] * 4, *range(2, 20), *[7] * 20):
             x = torch.randn(count, 3, device=device)
             torch.testing.assert_close(found(x), module(x))
+
+
+def test_sizes_share_the_weights_that_programs_compute():
+    """Folded and reordered weights of several sizes are the same arrays."""
+    network = nn.Sequential(
+        nn.Conv2d(3, 24, 3), nn.BatchNorm2d(24), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.BatchNorm2d(32)
+    )
+    loaded = through_file("torchscript", network.eval(), torch.randn(1, 3, 20, 20))
+    sizes = [torch.randn(1, 3, 20, n) for n in (20, 24)]
+    with torch.no_grad():
+        wanted = [loaded(x) for x in sizes]
+        for x, want in zip(sizes, wanted, strict=True):
+            for _ in range(CALLS_BEFORE_CAPTURE + 4):
+                torch.testing.assert_close(loaded(x), want, rtol=1e-4, atol=1e-5)
+    constants = []
+    for found in function_of(loaded).variants.values():
+        for variant in found:
+            held = gc_reachable_arrays(variant.replay.forward)
+            constants.append({id(array) for array in held if array.nbytes >= 1 << 14})
+    assert len(constants) == 2 and constants[0] and constants[0] == constants[1]
+
+
+def gc_reachable_arrays(function):
+    """The row-major arrays that a function's globals reach."""
+    found, seen, waiting = [], set(), list(function.__globals__.items())
+    waiting = [value for name, value in waiting if name != "__builtins__"]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or isinstance(value, (type, types.ModuleType)):
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            found.append(value)
+        elif isinstance(value, types.FunctionType):
+            waiting += [cell.cell_contents for cell in value.__closure__ or ()]
+        else:
+            waiting += gc.get_referents(value)
+    return found
 
 
 def test_results_are_new_memory(loaded, x):

@@ -17,6 +17,7 @@ import numpy as np
 
 from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
+from torchlite._settings.equal_arrays import share_equal
 
 from .dead_code_elimination import eliminate_dead_code
 from .program_ir import Layouts, Program, Slot, Step
@@ -182,7 +183,7 @@ class _Attempt:
             found = self.last[number] = self.fresh
             self.fresh += 1
             raw = self.held[number]
-            self.held[found] = np.ascontiguousarray(raw.reshape(_as_4d(raw.shape)).transpose(_ORDER))
+            self.held[found] = share_equal(raw.reshape(_as_4d(raw.shape)).transpose(_ORDER).copy())
             self.layouts[found] = self.held[found].shape, _F32, True
             return Slot(found)
         shape = self.layouts[number][0]

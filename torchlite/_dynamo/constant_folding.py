@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from torchlite._dispatch.backend import owner_of
+from torchlite._settings.equal_arrays import share_equal
+
 from .alias_analysis import AliasAnalysis
 from .program_ir import Program, Step, run_step
 from .step_purity import is_pure
@@ -56,4 +59,10 @@ def _is_foldable(step: Step, memory: AliasAnalysis, fixed: set, held: dict[int, 
 def _evaluate(step: Step, held: dict[int, Any], table: Any) -> dict[int, Any]:
     """Return the arrays that a step makes of constants, by slot."""
     made = run_step(step, held)
-    return {n: raw if raw.__class__ is table.array else table.as_array(raw) for n, raw in made.items()}
+    found = {n: raw if raw.__class__ is table.array else table.as_array(raw) for n, raw in made.items()}
+    return {n: share_equal(raw) if _is_new(raw, step, held) else raw for n, raw in found.items()}
+
+
+def _is_new(raw: Any, step: Step, held: dict[int, Any]) -> bool:
+    """True if the step made the array's memory: it is neither an argument nor a view of one."""
+    return owner_of(raw) is raw and all(raw is not held[n] for n in step.uses())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, fold_batch_norm
+from torchlite._settings.equal_arrays import share_equal
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step
@@ -73,6 +74,6 @@ def _fold(before: Step, step: Step, held: dict[int, Any], layouts: Layouts, tabl
     made = fold_batch_norm(table, filters, offset, weight, bias, mean, var, eps, channel_dim)
     slots, free = [], 1 + max(held.keys() | layouts.keys())
     for number, raw in enumerate(made, free):
-        held[number], layouts[number] = raw, (raw.shape, raw.dtype, True)
+        held[number], layouts[number] = share_equal(raw), (raw.shape, raw.dtype, True)
         slots.append(Slot(number))
     return replace(before, args=(before.args[0], *slots, *before.args[3:]), out=step.out)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
 from torchlite._types.dtypes import bfloat16, float16, float32
 
 from .program_ir import Layouts, Program, Slot, Step
@@ -48,7 +49,7 @@ def widen_half_precision(program: Program, layouts: Layouts, memory: dict[int, i
     for number in half:
         shape, _, contiguous = layouts[number]
         layouts[number] = shape, np.dtype("f4"), contiguous
-    held = {n: table.to(raw, float32) if n in half else raw for n, raw in program.held.items()}
+    held = {n: share_equal(table.to(raw, float32)) if n in half else raw for n, raw in program.held.items()}
     constants = {n: table.to(raw, float32) if n in half else raw for n, raw in program.constants.items()}
     return replace(program, steps=steps, inputs=inputs, outputs=outputs, held=held, constants=constants)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
 from torchlite_backends.numpy.cache_blocking import get_scratch_buffer
 
 from .convolution import Convolutions, expand_to_int64s
@@ -49,18 +50,26 @@ class _Planner(Convolutions):
     def _launch(self, name: str, parts: int, threads: bool, *values: Any) -> None:
         self.launches.append((name, parts, threads, values))
 
+    def _replace(self, array: np.ndarray, other: np.ndarray) -> None:
+        """Put an array in place of another among the parameters of all launches."""
+        for at, (name, parts, threads, values) in enumerate(self.launches):
+            self.launches[at] = name, parts, threads, tuple([other if v is array else v for v in values])
+
     def finish(self, out: np.ndarray, otherwise: Callable) -> BoundConvolution:
         """Return the planned convolution."""
         if self.launches[0][0] == _OF_WEIGHTS:  # writes the transformed weights, which stay
             name, parts, threads, values = self.launches.pop(0)
             self._run._launch(name, parts, threads, *values)
+            ((_, domain),) = self.scratch
+            self._replace(domain, share_equal(domain))
             self.scratch.clear()
         arrays = [self._x, out, *[memory for _, memory in self.scratch]]
         ranges = [(address(array), array.nbytes) for array in arrays]
-        made = []
+        made, held = [], []
         for name, parts, threads, values in self.launches:
             words = [word for value in values for word in expand_to_int64s(value)]
             of_arrays = {address(v) for v in values if v.__class__ is np.ndarray}
+            held.append([v for v in values if v.__class__ is not np.ndarray or not _lies_in(v, ranges)])
             places = [
                 (8 * at, number, word - begin)
                 for at, word in enumerate(words)
@@ -70,14 +79,17 @@ class _Planner(Convolutions):
             ]
             made.append(_Launch(name, parts, threads, struct.pack(f"{len(words)}q", *words), tuple(places)))
         sizes = [(slot, memory.size) for slot, memory in self.scratch]
-        held = [values for *_, values in self.launches]
         return BoundConvolution(self._run, made, out.shape, sizes, held, otherwise)
+
+
+def _lies_in(array: np.ndarray, ranges: list[tuple[int, int]]) -> bool:
+    return any(begin <= address(array) < begin + size for begin, size in ranges)
 
 
 class BoundConvolution:
     """The function of row-major float32 images.
 
-    held: keeps the memory alive that the parameters point to. otherwise: for images that a launch refuses.
+    held: keeps the constant memory alive that the parameters point to. otherwise: for images that a launch refuses.
     """
 
     def __init__(

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from .convolution import Convolutions, expand_to_int64s
 from .device import address
 
@@ -145,7 +147,7 @@ def pack_weights(weight: np.ndarray, groups: int, vector: int) -> np.ndarray:
     found = np.zeros((groups, taps, channels, width), np.float32)
     found[..., :filters] = weight.reshape(groups, filters, channels, taps).transpose(0, 3, 2, 1)
     parts = [found[..., f : f + 2 * vector].reshape(groups, -1) for f in range(0, width, 2 * vector)]
-    return np.ascontiguousarray(np.concatenate(parts, 1))
+    return share_equal(np.ascontiguousarray(np.concatenate(parts, 1)))
 
 
 def bind_convolution(
@@ -209,7 +211,7 @@ def _bind_products(run: Convolutions, plan: Any, weight: Any, bias: Any, bounds:
 
 def _bind_single(run: Convolutions, plan: Any, weight: Any, bias: Any, bounds: Any) -> LastKernel:
     """Return a convolution whose channels have a kernel of their own each."""
-    weights = np.ascontiguousarray(weight.reshape(plan.channels, plan.taps).T)
+    weights = share_equal(weight.reshape(plan.channels, plan.taps).T.copy())
     return _bind_windows(run, plan, weights, _pad_bias(bias, 1, plan.channels, 1), bounds)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
 from .integer_gemm_source import BYTES, INTEGERS, WIDE
@@ -46,6 +47,10 @@ class Packed(NamedTuple):
     depth: int
     columns: int
     shift: int
+
+    def kept(self) -> Packed:
+        """Return them for many products. Equal ones are one array."""
+        return self._replace(panels=share_equal(self.panels, "panels"), sums=share_equal(self.sums))
 
 
 def _aligned(nbytes: int) -> np.ndarray:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm, recurrent
 from .blas import single_threaded
 from .cache_blocking import LONG_ROW as _LONG_ROW
@@ -78,14 +80,22 @@ def _plan_convolution(
         finish = ConvEpilogue(scale, shift, mean, var, eps, least, most, bias)
     if finish is not None and finish.scale is not None:
         weight, bias = finish.fold_into_weight(weight)
+        weight = share_equal(weight)
     return _Bound(plan, np.ascontiguousarray(weight), bias, finish)
 
 
 def _bind_convolution(*args: Any) -> Callable | None:
     bound = _plan_convolution(*args)
-    if bound is None:
-        return None
+    return None if bound is None else _bind_planned(bound)
+
+
+def _bind_planned(bound: _Bound) -> Callable:
     plan, weight, bias, finish = bound
+    if plan.flat is not None:
+        flat, shape, given = plan.flat, (plan.batch, plan.filters, *plan.out), (plan.batch, plan.channels)
+        weight = weight.reshape(*weight.shape[:2], *flat.kernel)
+        inner, size = _bind_planned(_Bound(flat, weight, bias, finish)), (*given, *flat.size)
+        return lambda x: inner(x.reshape(size)).reshape(shape)
     if plan.pointwise and plan.places == plan.batch == plan.groups == 1:
         return _bind_channel_product(weight, bias, finish)
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)
@@ -151,7 +161,7 @@ def _bind_pointwise_convolution(weight: np.ndarray, bias: np.ndarray | None, fin
         def compute(part: slice) -> None:
             rows = np.matmul(matrix[part], image, out=out[part])
             if column is not None:
-                usual = np.setbufsize(16) if plan.places >= _LONG_ROW else 0
+                usual = np.setbufsize(_LONG_ROW) if plan.places >= _LONG_ROW else 0
                 np.add(rows, column[part], out=rows)
                 if usual:
                     np.setbufsize(usual)
@@ -226,7 +236,7 @@ def _bind_lstm(
         return None
     if not (math.prod(input.shape) and w_hh.size):
         return None
-    of_input, of_state = lstm.order_weights(w_ih, w_hh, b_ih, b_hh)
+    of_input, of_state = map(share_equal, lstm.order_weights(w_ih, w_hh, b_ih, b_hh))
     engine = conv_cpu_engine.selected_engine()
     steps = (None if engine is None else engine.bind_lstm_steps(*constants)) or lstm._run_forward_steps
 

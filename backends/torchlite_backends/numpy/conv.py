@@ -2,6 +2,7 @@
 
 Other algorithms serve where they are faster: `conv_depthwise` and `conv_banded`, `winograd` (3x3, many channels),
 `conv_kn2row` (stride 1, long rows) and `conv_nonoverlapping` (adjacent windows). Each has `is_faster(plan, dtype)`.
+Volumes are batches of images (`conv_volumes`), and so are the phases of dilated images (`conv_dilated`).
 
 Work is shared among threads in one of two ways. Usually a thread processes a block of images (or of one image's rows)
 completely. If weights outweigh images (the last layers of a network), the columns of the batch are gathered once and a
@@ -19,10 +20,20 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping, conv_onednn, winograd
+from . import (
+    conv_cpu_engine,
+    conv_depthwise,
+    conv_dilated,
+    conv_kn2row,
+    conv_nonoverlapping,
+    conv_onednn,
+    conv_volumes,
+    winograd,
+)
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
+from .half_casts import cast_half
 from .row_blocks import sum_along_axis
 
 # Minimum elements for which the bias gradient sums rows on several threads.
@@ -147,10 +158,18 @@ def _make_columns_function(x, plan):
     return lambda block: _compute_im2col_block(windows, plan, block)
 
 
+def _with_size(array, size):
+    """Return an array (images, channels, *) with these sizes."""
+    return array.reshape(*array.shape[:2], *size)
+
+
 def _conv_forward(x, weight, bias, plan, finish=None):
     """Forward pass with weight (filters, channels of a group, *kernel). `finish` (`fused_inference.ConvEpilogue`) is
     applied.
     """
+    if plan.flat is not None:
+        x, weight = _with_size(x, plan.flat.size), _with_size(weight, plan.flat.kernel)
+        return _with_size(_conv_forward(x, weight, bias, plan.flat, finish), plan.out)
     if (served := conv_cpu_engine.conv_forward(x, weight, bias, plan, finish)) is not None:
         return served
     if finish is None:
@@ -182,12 +201,16 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     if not plan.channels:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_volumes.is_faster(plan, x.dtype) and not conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_volumes.conv_forward(x, weight, bias, plan, out, _conv_forward)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.conv_forward(x, weight, bias, plan, out)
     if _sums_over_taps(plan):
         return _convolve_depthwise(x, weight, bias, plan, out)
     if winograd.is_faster(plan, x.dtype) and winograd.conv_forward(x, weight, bias, plan, out):
         return out
+    if conv_dilated.is_faster(plan, x.dtype):
+        return conv_dilated.conv_forward(x, weight, bias, plan, out, _conv_forward_numpy)
     if conv_kn2row.is_faster(plan, x.dtype):
         return conv_kn2row.conv_forward(x, weight, bias, plan, out)
     if conv_nonoverlapping.is_faster(plan, x.dtype):
@@ -274,6 +297,9 @@ def _conv_transpose(g, weight, bias, plan):
 
     That is the gradient of the input, and the transposed convolution.
     """
+    if plan.flat is not None:
+        g, weight = _with_size(g, plan.flat.out), _with_size(weight, plan.flat.kernel)
+        return _with_size(_conv_transpose(g, weight, bias, plan.flat), plan.size)
     for other in (conv_cpu_engine, conv_onednn):
         if (served := other.conv_transpose(g, weight, bias, plan)) is not None:
             return served
@@ -284,6 +310,8 @@ def _conv_transpose(g, weight, bias, plan):
     if not g.size:
         out[...] = 0
         return _add_bias(out, bias)
+    if conv_volumes.is_faster(plan, g.dtype) and not conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
+        return _add_bias(conv_volumes.conv_transpose(g, weight, plan, out, _conv_transpose), bias)
     if conv_depthwise.is_faster(plan, g.dtype):
         return _add_bias(conv_depthwise.conv_transpose(g, weight, plan, out), bias)
     if conv_nonoverlapping.is_faster_transposed(plan, g.dtype):
@@ -456,6 +484,9 @@ def _fold_columns_by_channels(g, matrix, out, plan):
 
 def _weight_gradient(g, x, shape, plan):
     """Return the gradient of the weight: the sum over blocks of g @ columns^T."""
+    if plan.flat is not None:
+        g, x = _with_size(g, plan.flat.out), _with_size(x, plan.flat.size)
+        return _weight_gradient(g, x, (*shape[:2], *plan.flat.kernel), plan.flat).reshape(shape)
     for other in (conv_cpu_engine, conv_onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
@@ -463,6 +494,8 @@ def _weight_gradient(g, x, shape, plan):
     if not g.size or not math.prod(shape):
         return np.zeros(shape, x.dtype)
     gradient = np.empty(shape, x.dtype)
+    if conv_volumes.is_faster(plan, x.dtype) and not conv_nonoverlapping.is_faster(plan, x.dtype):
+        return conv_volumes.weight_gradient(g, x, gradient, plan, _weight_gradient)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.weight_gradient(g, x, gradient, plan)
     if _sums_over_taps(plan):
@@ -544,7 +577,7 @@ def _cast_half_to_float(array):
     if array.dtype.kind == "W":
         return array.astype(np.complex64)
     if array.dtype.itemsize <= 2 and array.dtype.kind in "fV":
-        array = array.astype(np.float32)
+        array = cast_half(array, np.dtype("f4"))
     return array
 
 
@@ -586,7 +619,14 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
         )
         with single_threaded:
             out = _conv_forward(x, w, b, plan, finish)
-    return out if out.dtype == dtype else out.astype(dtype)
+    return _cast_result(out, dtype)
+
+
+def _cast_result(out, dtype):
+    """Round a result to half precision, if that is the operands' dtype."""
+    if out is None or out.dtype == dtype:
+        return out
+    return cast_half(out, dtype) if out.dtype == np.float32 else out.astype(dtype)
 
 
 def _conv_transpose_size(size, kernel, stride, padding, dilation, extra):
@@ -666,4 +706,4 @@ def _compute_gradients(grad_output, input, weight, stride, padding, dilation, tr
             grad_weight = _weight_gradient(g, x, weight.shape, plan)
     if needs[2]:
         grad_bias = _compute_bias_gradient(g)
-    return tuple(a if a is None or a.dtype == dtype else a.astype(dtype) for a in (grad_input, grad_weight, grad_bias))
+    return tuple(_cast_result(a, dtype) for a in (grad_input, grad_weight, grad_bias))

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import conv_banded, conv_row_bands
 from .blas import get_transposing_copy
-from .cache_blocking import get_scratch_buffer, parallel_for
+from .cache_blocking import LONG_ROW, get_scratch_buffer, parallel_for
 from .conv_banded import view_as_2d
 from .row_blocks import ones
 
@@ -272,7 +272,7 @@ def _parallel_for(body, items, size):
     """
 
     def run_item(*item):
-        usual = np.setbufsize(16)
+        usual = np.setbufsize(LONG_ROW)
         try:
             body(*item)
         finally:

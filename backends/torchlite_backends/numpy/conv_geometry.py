@@ -62,6 +62,29 @@ class ConvGeometry:
         )
         self._set_block_sizes(max(1, columns))
 
+    @cached_property
+    def flat(self) -> ConvGeometry | None:
+        """The same convolution without the dimensions that add nothing, None if there are none. With a kernel of one
+        all positions are one dimension. Others drop dimensions of one position: all of a volume, an image's columns.
+        """
+        count = len(self.size)
+        if self.pointwise and count > 2:
+            kept = [0]
+            size: tuple[int, ...] = (math.prod(self.size),)
+        else:
+            fields = zip(self.size, self.kernel, self.padding, strict=True)
+            alone = [field == (1, 1, 0) and (count > 2 or d == count - 1) for d, field in enumerate(fields)]
+            kept = [d for d in range(count) if not alone[d]] or [0]
+            size = tuple(self.size[d] for d in kept)
+        if len(kept) == count or count == 1:
+            return None
+        kernel, stride, padding, dilation = (
+            tuple(values[d] for d in kept) for values in (self.kernel, self.stride, self.padding, self.dilation)
+        )
+        return get_conv_geometry(
+            self.batch, self.channels, self.filters, size, kernel, stride, padding, dilation, self.groups
+        )
+
     def _set_block_sizes(self, columns):
         """Set the number of images and of output rows per block."""
         total = self.batch * columns

@@ -8,6 +8,7 @@ by shape over our own threads.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -235,9 +236,47 @@ def deterministic_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = 
     if _is_small(a, b):
         return np.matmul(a, b, out=out)
     with single_threaded:
+        if a.ndim > 2 or b.ndim > 2:
+            return _multiply_stacks(a, b, out)
         if _is_large(a, b):
             return _matmul_in_parts(a, b, np.empty((a.shape[0], b.shape[1]), a.dtype) if out is None else out)
         return np.matmul(a, b, out=out)
+
+
+def _multiply_stacks(a: np.ndarray, b: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """Return `np.matmul` of stacks of matrices: as one product where all are multiplied by the same matrix, else large
+    ones in parts of some matrices each.
+    """
+    if a.ndim < 2 or b.ndim < 2 or a.dtype != b.dtype or a.shape[-1] != b.shape[-2]:
+        return np.matmul(a, b, out=out)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if out is None:
+        out = np.empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    count = math.prod(batch)
+    if count == 1 or math.prod(b.shape[:-2]) == 1 and a.flags.c_contiguous and out.flags.c_contiguous:
+        left, right = a.reshape(-1, a.shape[-1]), b.reshape(b.shape[-2:])
+        target = out.reshape(-1, out.shape[-1])
+        if _is_large(left, right):
+            _matmul_in_parts(left, right, target)
+        else:
+            np.matmul(left, right, out=target)
+        return out
+    work = out.size * a.shape[-1]
+    axis = next((d for d, size in enumerate(batch) if size > 1), 0)
+    parts = min(_count_parts(work, count * _LINES), batch[axis] if batch else 0)
+    if parts < 2 or not can_limit():
+        return np.matmul(a, b, out=out)
+    cuts = [batch[axis] * k // parts for k in range(parts + 1)]
+
+    def piece(x: np.ndarray, start: int, stop: int) -> np.ndarray:
+        at = axis - len(batch) + x.ndim - 2
+        return x if at < 0 or x.shape[at] == 1 else x[(slice(None),) * at + (slice(start, stop),)]
+
+    def multiply(start: int, stop: int) -> None:
+        np.matmul(piece(a, start, stop), piece(b, start, stop), out=piece(out, start, stop))
+
+    parallel_for(multiply, list(itertools.pairwise(cuts)))
+    return out
 
 
 def with_single_thread(kernel):

@@ -17,6 +17,7 @@ from torchlite_backends.array.unary import angle as plain_angle
 
 from .cache_blocking import LARGEST_BLOCK, SMALL, apply_elementwise_blocks, get_scratch_buffer, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts
+from .half_casts import cast_half
 
 # Below this the calls cost more than the passes.
 SMALL_SIZE = 1 << 12
@@ -46,7 +47,9 @@ def sigmoid(input, into=None):
         np.exp(out, out)
         np.add(out, _ONE, out)
         return np.reciprocal(out, out)
-    if input.size <= SMALL or input.dtype.itemsize == 2 or not input.flags.c_contiguous or input.dtype.kind != "f":
+    if input.dtype.itemsize == 2 and input.size:  # one rounding
+        return cast_half(sigmoid(cast_half(input, np.dtype("f4"))), input.dtype)
+    if input.size <= SMALL or not input.flags.c_contiguous or input.dtype.kind != "f":
         return plain_sigmoid(input)
     out = np.empty_like(input)
     apply_elementwise_blocks(_compute_sigmoid_into, out, input)

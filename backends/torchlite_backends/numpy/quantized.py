@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
@@ -44,7 +46,7 @@ class Finish(NamedTuple):
         in which it broadcasts.
         """
         if self.bias is not None or self.scale is None:
-            total = total.astype(np.int64).astype(_I4)
+            total = (total if total.dtype == _F4 else total.astype(np.int64)).astype(_I4)
             if self.bias is not None:
                 total += arrange(self.bias)
             if self.scale is None:
@@ -108,8 +110,10 @@ def bind_quantized_matmul(other: np.ndarray, other_zero: np.ndarray | None) -> C
     """Return `_quantized_matmul` of a constant right operand, without it and its zero point."""
     engine = integer_products() if other.size else None
     packed = None if engine is None else engine.pack(other)
+    packed = None if packed is None else packed.kept()
     if packed is None:
         matrix = _FloatMatrix(other, other_zero)
+        matrix.values = share_equal(matrix.values)
 
         def multiply(input, input_zero, bias, scale, out_zero):
             return _multiply_floats(input, matrix, input_zero, Finish(bias, scale, out_zero))
@@ -199,7 +203,7 @@ class _QuantizedConvolution:
         """The weights of each group, of a dtype in which products are exact."""
         zero = None if self.zero is None else _as_column(self.zero.reshape(-1))
         values = _less_zero(self.matrix, zero, _exact_kind(self.matrix, zero, -1))
-        return values.reshape(self.plan.groups, -1, values.shape[1])
+        return share_equal(values.reshape(self.plan.groups, -1, values.shape[1]))
 
     def run(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
         value = 0 if zero is None else zero.reshape(-1)[0]
@@ -258,10 +262,11 @@ def _dynamic_quantize(input):
     engine = integer_products() if input.dtype == _F4 else None
     extremes = None if engine is None else engine.extremes(input)
     low, high = (input.min(), input.max()) if extremes is None else extremes
-    zero = input.dtype.type(0)
-    low, high = np.minimum(low, zero), np.maximum(high, zero)
-    scale = (high - low) / input.dtype.type(255) if low != high else input.dtype.type(1)
-    point = np.rint(np.clip(-low / scale, 0, 255))
+    # Python's functions of two numbers take a third of the time of NumPy's, and keep a NaN that comes first.
+    zero, top = input.dtype.type(0), input.dtype.type(255)
+    low, high = min(low, zero), max(high, zero)
+    scale = (high - low) / top if low != high else input.dtype.type(1)
+    point = np.rint(min(max(-low / scale, zero), top))
     out = None if extremes is None else engine.quantize(input, scale, point)
     if out is None:
         wide = input / scale

@@ -28,6 +28,9 @@ CONVOLUTIONS = {
     "one position of a kernel": (1, 12, 40, (9, 7), 1, 1, 0, 1, 1),
     "one position of a kernel, shared": (1, 64, 100, (40, 40), 1, 1, 0, 1, 1),
     "groups": (2, 8, 16, (14, 14), 3, 1, 1, 1, 2),
+    "a volume of one slice": (2, 4, 6, (1, 9, 8), (1, 3, 2), 1, (0, 1, 1), 1, 1),
+    "positions of a volume": (1, 6, 8, (3, 4, 5), 1, 1, 0, 1, 1),
+    "volume": (2, 4, 6, (5, 6, 7), 3, 2, 1, 1, 2),
     "large": (1, 32, 32, (28, 28), 3, 1, 1, 1, 1),
 }
 CLAMPS = {"plain": None, "relu": (0.0, math.inf), "relu6": (0.0, 6.0)}
@@ -44,10 +47,12 @@ def varying(x):
 def test_convolution(case, biased, clamp, dtype):
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = CONVOLUTIONS[case]
     rng, rank = np.random.default_rng(0), len(size)
-    weight = rng.standard_normal((filters, channels // groups, *(kernel,) * rank)).astype(dtype)
+    kernel, stride, padding, dilation = (
+        value if isinstance(value, tuple) else (value,) * rank for value in (kernel, stride, padding, dilation)
+    )
+    weight = rng.standard_normal((filters, channels // groups, *kernel)).astype(dtype)
     bias = rng.standard_normal(filters).astype(dtype) if biased else None
-    geometry = [(n,) * rank for n in (stride, padding, dilation)]
-    rest = (*geometry, False, (0,) * rank, groups)
+    rest = (stride, padding, dilation, False, (0,) * rank, groups)
     name = "convolution" if CLAMPS[clamp] is None else "_fused_conv_bn"
     norm = () if CLAMPS[clamp] is None else (None, None, None, None, 0.0, *CLAMPS[clamp])
     table = backend.kernels(0)

@@ -13,9 +13,11 @@ from torchlite_backends.numpy import (
     conv,
     conv_banded,
     conv_cpu_engine,
+    conv_dilated,
     conv_geometry,
     conv_nonoverlapping,
     conv_row_bands,
+    conv_volumes,
     winograd,
 )
 
@@ -105,6 +107,110 @@ def test_where_the_batch_is_innermost_runs_stay_long(rng):
     assert many.batch_inner and many.images >= 32
     for batch in (20, 160):  # on the way back channels are shared, or images
         check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
+
+
+# -- dilated images as batches -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("transforms_for_nothing")
+@pytest.mark.parametrize(
+    ("batch", "size", "padding", "dilation"),
+    [
+        (1, (26, 17), (2, 1), (2, 1)),
+        (2, (13, 15), (3, 2), (3, 2)),  # phases of different lengths
+        (1, (11, 12), 0, (1, 4)),
+        (1, (9, 9), 12, 6),  # phases that read zeros alone
+        (1, (5, 30), (5, 0), (7, 2)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_dilated(rng, monkeypatch, batch, size, padding, dilation, dtype):
+    calls = []
+    real = conv_dilated.conv_forward
+    monkeypatch.setattr(conv_dilated, "conv_forward", lambda *a: calls.append(a) or real(*a))
+    monkeypatch.setattr(winograd, "is_faster", lambda plan, dtype: plan.kernel == (3, 3) and max(plan.dilation) == 1)
+    x, w = case(rng, batch, 32, 40, size, 3, dtype=dtype)
+    check(rng, x, w, 1, padding, dilation, bias=rng.standard_normal(40).astype(dtype))
+    assert calls
+
+
+def test_dilated_where_it_pays():
+    def is_faster(size, dilation, stride=1, groups=1, channels=128):
+        plan = conv_geometry.get_conv_geometry(
+            1, channels, 128, size, (3, 3), *(pair(v, 2) for v in (stride, dilation, dilation)), groups
+        )
+        return conv_dilated.is_faster(plan, np.dtype("f4"))
+
+    assert is_faster((64, 64), 2) and is_faster((64, 64), (1, 3))
+    assert not is_faster((64, 64), 1) and not is_faster((64, 64), 2, stride=2) and not is_faster((64, 64), 2, groups=2)
+    assert not is_faster((16, 16), 12) and not is_faster((64, 64), 2, channels=8)
+
+
+# -- dimensions that add nothing, and volumes as images ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "flat"),
+    [
+        ((1, 9, 8), (1, 3, 3), 1, (0, 1, 1), (9, 8)),
+        ((9, 1, 8), (3, 1, 3), (1, 2, 1), (1, 0, 0), (9, 8)),
+        ((1, 30, 1), (1, 5, 1), (1, 2, 1), 0, (30,)),
+        ((1, 1, 1), 1, 2, 0, (1,)),
+        ((4, 5, 6), 1, 1, 0, (120,)),
+        ((30, 1), (5, 1), (2, 1), (2, 0), (30,)),
+        ((1, 30), (1, 5), 1, 0, None),  # an image's rows stay, as other algorithms serve for long ones
+        ((1, 9, 8), (1, 3, 3), 1, 1, None),  # zeros around the only position
+        ((4, 5, 6), 1, 2, 0, None),
+        ((30,), 1, 1, 0, None),
+    ],
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_dimensions_that_add_nothing_are_dropped(rng, size, kernel, stride, padding, flat, groups):
+    plan = conv_geometry.get_conv_geometry(
+        2, 4, 6, size, *(pair(v, len(size)) for v in (kernel, stride, padding, 1)), groups
+    )
+    assert (plan.flat and plan.flat.size) == flat
+    x, w = case(rng, 2, 4, 6, size, kernel, groups)
+    check(rng, x, w, stride, padding, groups=groups, bias=rng.standard_normal(6).astype("f4"))
+
+
+@pytest.fixture
+def volumes_as_images(monkeypatch):
+    monkeypatch.setattr(conv_volumes, "is_faster", lambda plan, dtype: len(plan.size) == 3)
+
+
+@pytest.mark.usefixtures("volumes_as_images")
+@pytest.mark.parametrize("gathered", [1, 3000, 1 << 22])
+@pytest.mark.parametrize(
+    ("batch", "size", "kernel", "stride", "padding", "dilation", "groups"),
+    [
+        (2, (7, 8, 9), 3, 1, 1, 1, 1),
+        (1, (9, 6, 5), (3, 1, 2), (2, 1, 3), (2, 0, 1), (2, 1, 1), 2),
+        (3, (5, 7, 6), (1, 3, 3), 1, (0, 1, 1), 1, 1),
+        (2, (2, 6, 6), (5, 2, 2), (1, 2, 2), (3, 0, 0), 1, 4),  # slices that reach zeros alone
+        (2, (6, 4, 4), (1, 2, 2), (3, 1, 1), 0, 1, 1),  # slices that nothing reads
+    ],
+)
+def test_volumes(rng, monkeypatch, gathered, batch, size, kernel, stride, padding, dilation, groups):
+    monkeypatch.setattr(conv_volumes, "_GATHERED", gathered)
+    for dtype in ("f4", "f8"):
+        x, w = case(rng, batch, 4, 8, size, kernel, groups, dtype)
+        bias = rng.standard_normal(8).astype(dtype)
+        check(rng, x, w, stride, padding, dilation, groups, bias)
+
+
+def test_volumes_where_they_pay(monkeypatch):
+    def is_faster(channels, size, kernel, groups=1, dtype="f4"):
+        plan = conv_geometry.get_conv_geometry(
+            1, channels, 8, size, pair(kernel, 3), *((n,) * 3 for n in (1, 0, 1)), groups
+        )
+        return conv_volumes.is_faster(plan, np.dtype(dtype))
+
+    monkeypatch.setattr(conv_cpu_engine, "selected_engine", lambda: None)
+    assert is_faster(8, (8, 8, 8), 3, groups=8) and is_faster(8, (4, 80, 80), 3)
+    assert not is_faster(8, (8, 8, 8), 3) and not is_faster(8, (8, 8, 8), (3, 1, 1))
+    monkeypatch.setattr(conv_cpu_engine, "selected_engine", object)
+    assert is_faster(8, (8, 8, 8), 3) and not is_faster(8, (8, 8, 8), 3, dtype="f8")
 
 
 # -- 3x3 by Winograd's way ---------------------------------------------------------------------------

@@ -105,3 +105,55 @@ def test_one_row(lead):
     np.testing.assert_allclose(found, x @ w.T + b, rtol=1e-4, atol=1e-4)
     with pytest.raises(RuntimeError, match="same dtype"):
         CPU.linear(x, w.astype("f8"), b)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((1, 400, 384), (384, 200)),  # all rows with one matrix
+        ((1, 1, 300, 200), (1, 200, 400)),
+        ((20, 1, 512), (512, 1000)),
+        ((6, 200, 128), (6, 128, 200)),  # a matrix each
+        ((1, 6, 200, 128), (2, 1, 128, 200)),
+        ((300, 256), (5, 256, 128)),
+        ((5, 300, 256), (256, 128)),
+        ((7, 3, 200), (7, 200, 9)),
+        ((0, 300, 200), (200, 300)),
+        ((3, 200, 0), (3, 0, 300)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_stacks_of_matrices(threads, left, right, dtype):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal(left).astype(dtype), rng.standard_normal(right).astype(dtype)
+    turned = np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    want = a.astype("f8") @ b.astype("f8")
+    found, others = [], []
+    for count in (1, 2, 3):
+        threads(count)
+        found.append(deterministic_gemm.deterministic_matmul(a, b))
+        others.append(deterministic_gemm.deterministic_matmul(turned, b))
+        into = np.empty((2, *want.shape), dtype)[1:]
+        assert deterministic_gemm.deterministic_matmul(a[None], b, into) is into
+        np.testing.assert_allclose(into[0], want, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(found[-1], want, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(others[-1], want, rtol=1e-4, atol=1e-3)
+    assert len({array.tobytes() for array in found}) == len({array.tobytes() for array in others}) == 1
+    assert found[0].dtype == dtype and found[0].shape == want.shape
+
+
+def test_stacks_are_shared_by_threads(monkeypatch, threads):
+    """One product where all rows meet one matrix, else parts of the stack."""
+    threads(2)
+    parts, shared = [], []
+    one, real = deterministic_gemm._matmul_in_parts, deterministic_gemm.parallel_for
+    monkeypatch.setattr(deterministic_gemm, "_matmul_in_parts", lambda *a: parts.append(a[0].shape) or one(*a))
+    monkeypatch.setattr(
+        deterministic_gemm, "parallel_for", lambda body, items: shared.append(items) or real(body, items)
+    )
+    x = np.ones((2, 200, 384), "f4")
+    deterministic_gemm.deterministic_matmul(x, np.ones((384, 200), "f4"))
+    assert parts == [(400, 384)]
+    shared.clear()
+    deterministic_gemm.deterministic_matmul(np.ones((1, 6, 200, 384), "f4"), np.ones((6, 384, 200), "f4"))
+    assert len(parts) == 1 and len(shared) == 1 and shared[0][0][0] == 0 and shared[0][-1][1] == 6

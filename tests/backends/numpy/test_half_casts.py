@@ -106,3 +106,18 @@ def test_casts_of_large_tensors(engine):
         assert np.array_equal(half.T.float().numpy(), expected.astype(SINGLE).T)
         assert torch.equal(half.to(torch.int32).float(), half.float().trunc())
         assert x.to(torch.int16).dtype == torch.int16
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16], ids=str)
+def test_convolutions_and_sigmoids_round_once(half):
+    """Their operands are widened by these casts, and their results rounded by them."""
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(2, 24, 20, 20), torch.randn(32, 24, 3, 3) / 8, torch.randn(32)
+    x, weight, bias = (tensor.to(half) for tensor in (x, weight, bias))
+    for options in ({"padding": 1}, {"stride": 2}):
+        found = F.conv2d(x, weight, bias, **options)
+        want = F.conv2d(x.float(), weight.float(), bias.float(), **options)
+        assert found.dtype == half and torch.equal(found, want.to(half))
+    for tensor in (x, x[:, :, ::2], x[0, 0, 0, 0]):
+        assert torch.equal(tensor.sigmoid(), tensor.float().sigmoid().to(half))
