@@ -99,7 +99,7 @@ op(
         `torch.nanmean`, `torch.median`.
     """,
     layout=memory_layout.contiguous,
-    out=Out(message="mean.dtype_out(): input types can't be cast to the desired output type {got}"),
+    out=Out(dtype_param="float"),
     overlap=Overlap("allowed", "partial"),
     node_name=all_or_dim_name("Mean"),
 )
