@@ -11,7 +11,9 @@ from torchlite._dispatch import REGISTRY, composite, op
 from torchlite._dispatch.interceptors import call_torch_function, find_torch_function_override
 from torchlite._dispatch.shape_and_value_checks import is_tracked_by_autograd
 from torchlite._dispatch.shapes import broadcast_shapes
+from torchlite._types.dtypes import COMPLEX
 
+from ._dtype_checks import refuse_kinds
 from .node_graphs import attention_graph
 
 MINUS_INF = -float("inf")
@@ -133,6 +135,9 @@ def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: "
             f"{names[1]} and value.dtype: {names[2]} instead."
         )
+    if query.dtype.category < 2:
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.scalar_name}")
+    refuse_kinds(query.dtype, "softmax_lastdim_kernel_impl", COMPLEX)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "

@@ -291,7 +291,7 @@ def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None
         elif cls not in _BASIC:
             break
     else:
-        return _check_index_count(tensor, items), None
+        return _check_index_count(tensor, items, index.__class__ is tuple), None
     if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
         if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
             return (), (_raw_index(tensor, i),)
@@ -328,10 +328,12 @@ def _as_tuple(index):
     return (index,)
 
 
-def _check_index_count(tensor, items):
+def _check_index_count(tensor, items, several: bool):
     ellipses = items.count(...)
     used = len(items) - items.count(None) - ellipses
-    if used and not tensor._tl_array.ndim:
+    if used and not tensor._tl_array.ndim and not several:
+        if items[0].__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
             "a 0-dim tensor to a number"

@@ -1,6 +1,7 @@
 """Norms of vectors and matrices, distances, condition number and rank, diagonals."""
 
-from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
+from .._dispatch import INPLACE, REGISTRY, Out, Overlap, composite, memory_layout, op
+from .._dispatch.out_variants import write_out
 from .._dispatch.public_functions import torch
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import FLOAT, int64, promote_types
@@ -319,7 +320,7 @@ def norm(F, input, p, dim, keepdim, out, dtype):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         result = _vector_norm(F, "linalg.vector_norm", input, p, dim, keepdim, dtype)
-    return result if out is None else out.copy_(result)
+    return result if out is None else write_out(REGISTRY["linalg_vector_norm"], result, out)
 
 
 @composite(

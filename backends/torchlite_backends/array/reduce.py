@@ -72,12 +72,16 @@ def amin(input, dim=(), keepdim=False):
 
 
 def any(input, dim=None, keepdim=False):
+    if dim == ():
+        return _mask_as_uint8_for_uint8(input != 0, input)
     return _mask_as_uint8_for_uint8(
         xp.any(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
     )
 
 
 def all(input, dim=None, keepdim=False):
+    if dim == ():
+        return _mask_as_uint8_for_uint8(input != 0, input)
     return _mask_as_uint8_for_uint8(
         xp.all(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
     )
