@@ -166,6 +166,8 @@ def setitem(tensor: Tensor, index, value) -> None:
             value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels
         ):
             if advanced is not None and value.dtype is not tensor.dtype and not _fills_mask(advanced, value):
+                place = (_getitem_view(tensor, basic) if basic else tensor).detach().clone()
+                in_place_calls.run_in_place(set_index, (place, advanced, value.to(place)), {})  # raises first
                 raise RuntimeError(
                     "Index put requires the source and destination dtypes match, got "
                     f"{tensor.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the source."

@@ -48,9 +48,9 @@ def _test_directions(shape, complex_: bool, rng, count: int | None):
     n = int(np.prod(shape))
     if count is not None:
         for _ in range(count):
-            for unit in (1, 1j) if complex_ else (1,):
+            for part in (1, 1j) if complex_ else (1,):
                 u = rng.standard_normal(shape)
-                yield unit * u / max(float(np.linalg.norm(u)), np.finfo(float).tiny)
+                yield part * u / max(float(np.linalg.norm(u)), np.finfo(float).tiny)
         return
     for i in range(n):
         unit = np.zeros(n)

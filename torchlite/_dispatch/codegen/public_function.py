@@ -530,7 +530,9 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
         with source.block(f"if not {takes}({other}):"):
             foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
             source.line(f"return {foreign}")
-        with source.block(f"if not isinstance({other}, Tensor) and find_torch_function_override(({other},)):"):
+        with source.block(
+            f"if not isinstance({other}, Tensor) and find_torch_function_override(({other},)) is not None:"
+        ):
             source.line(f"return call_override_of_operator({dunder!r}, {tensor}, {other})")
     source.comment("A function mode sees the method that PyTorch's operator is.")
     with source.block("if INTERCEPTORS and mode_sees_operators():"):
