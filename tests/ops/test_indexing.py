@@ -285,3 +285,9 @@ def test_a_string_is_no_index(item, device):
 def test_slices_of_any_dtype_are_multiplied(values, source, right, device):
     x, y = torch.tensor(values, device=device), torch.tensor(source, device=device)
     assert x.index_reduce(0, torch.tensor([0, 0], device=device), y, "prod").tolist() == right
+
+
+def test_a_reduction_without_the_input_names_its_kernel(device):
+    x = torch.tensor([True, False], device=device)
+    with pytest.raises(NotImplementedError, match="index_reduce_func_exclude_input_init"):
+        x.index_reduce(0, torch.tensor([0], device=device), x[:1], "prod", include_self=False)
