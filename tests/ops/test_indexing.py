@@ -272,3 +272,22 @@ def test_an_index_beside_the_written_memory_is_taken(device):
 def test_a_string_is_no_index(item, device):
     with pytest.raises(TypeError, match=r"new\(\): invalid data type '(str|bytes)'"):
         torch.zeros(2, 2, device=device)[item]
+
+
+@pytest.mark.parametrize(
+    ("values", "source", "right"),
+    [
+        ([[1j, 2j], [3j, 4j]], [[2j, 1j], [1j, 1j]], [[-2j, -2j], [3j, 4j]]),
+        ([[True, True], [True, False]], [[True, False], [True, True]], [[True, False], [True, False]]),
+    ],
+    ids=["complex", "bool"],
+)
+def test_slices_of_any_dtype_are_multiplied(values, source, right, device):
+    x, y = torch.tensor(values, device=device), torch.tensor(source, device=device)
+    assert x.index_reduce(0, torch.tensor([0, 0], device=device), y, "prod").tolist() == right
+
+
+def test_a_reduction_without_the_input_names_its_kernel(device):
+    x = torch.tensor([True, False], device=device)
+    with pytest.raises(NotImplementedError, match="index_reduce_func_exclude_input_init"):
+        x.index_reduce(0, torch.tensor([0], device=device), x[:1], "prod", include_self=False)

@@ -278,3 +278,14 @@ def test_softmax_of_a_long_row(device):
     wide = np.exp(x.astype(np.float64))
     found = torch.softmax(torch.tensor(x, device=device), 0).cpu().numpy()
     assert np.abs(found / (wide / wide.sum()) - 1).max() <= 8 * ULP
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "cumsum", "cumprod"])
+def test_a_real_dtype_takes_the_real_parts(reduce, device):
+    x = torch.tensor([1 + 1j, 2j, 3 + 0j], device=device)
+    found = getattr(torch, reduce)(x, 0, dtype=torch.float32)  # without NumPy's warning
+    assert found.dtype is torch.float32
+    assert found.tolist() == getattr(torch, reduce)(x.real, 0).tolist()
+    if reduce != "mean":
+        out = torch.empty_like(found)
+        assert getattr(torch, reduce)(x, 0, out=out).tolist() == found.tolist()

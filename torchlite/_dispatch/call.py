@@ -41,7 +41,7 @@ from .interceptors import (
 from .node_names import show_composite
 from .numpy_errors import run_quietly
 from .op_record import ABSENT, EMPTY, INT_TO_FLOAT, MAYBE_VIEW, NONDIFF, POINTWISE, REGISTRY, UNINITIALIZED, VIEW, Op
-from .out_variants import check_output_count, fill_uninitialized, try_out_kernel, write_out
+from .out_variants import check_output_count, fill_uninitialized, prepare_out, try_out_kernel, write_out
 from .shape_and_value_checks import set_requires_grad
 
 new = object.__new__
@@ -57,6 +57,7 @@ def set_tensor_classes(tensor: type, parameter: type) -> None:
     Tensor, Parameter = tensor, parameter
     set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
     GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
+    GLOBALS["PLAIN"].update((tensor, parameter))
 
 
 def wrap_array(table, data, d: dtype | None = None):
@@ -136,8 +137,10 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
         if out is not None:
             return CALLBACKS.dispatched_into(op, bound, classes, out)
         return CALLBACKS.dispatched(op, bound, classes)
-    if out is not None and try_out_kernel(op, bound, out):
-        return out
+    if out is not None:
+        bound = prepare_out(op, bound, out)
+        if try_out_kernel(op, bound, out):
+            return out
     try:
         result = execute(op, bound)
     except (TypeError, AttributeError, ValueError):

@@ -86,7 +86,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         found = _run_in_place_kernel(op, values, target, table, direct, wants)
         if found is not None:
             return found
-    check_operand_dtypes(op, values)
+    check_operand_dtypes(op, values, target.dtype)
     before = _shallow_copy(target) if wants else target
     if wants and (op.is_implicit or touches):
         # A formula may need the value that the write replaces.

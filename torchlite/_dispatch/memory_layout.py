@@ -460,9 +460,35 @@ def padding(args, out, at) -> Ints:
 
 @StrideRule
 def indexing(args, out, at) -> Ints | None:
-    """Row-major if the indexed array is."""
-    first = args[0]
-    return contiguous_strides(out.shape) if is_contiguous(first.shape, strides_of(first)) else None
+    """Row-major if the indexed array is; else the order of its dimensions, and of those of the index arrays."""
+    first, index = args[0], args[1]
+    strides = strides_of(first)
+    if is_contiguous(first.shape, strides):
+        return contiguous_strides(out.shape)
+    kept: list[tuple[int, ...]] = [()]  # strides of the dimensions that no array takes, between those that arrays take
+    arrays, axis = [], 0
+    for item in index:
+        if not hasattr(item, "dtype"):
+            kept[-1] += strides[axis : axis + 1]
+            axis += 1
+            continue
+        mask = item.dtype.kind == "b"
+        arrays.append(((out.size,), (1,)) if mask else (item.shape, strides_of(item)))
+        axis += item.ndim if mask else 1
+        kept.append(())
+    if not arrays:  # a basic index, of which the derivative of a write takes the elements
+        return None
+    kept[-1] += strides[axis:]
+    count = max(len(shape) for shape, _ in arrays)
+    if any(kept[1:-1]):  # arrays that other dimensions separate come first
+        before, after = kept[0][:0], tuple([s for part in kept for s in part])
+    else:
+        before, after = kept[0], kept[-1]
+    operands = [before + (0,) * count + after]
+    for shape, steps in arrays:
+        steps = tuple([0 if n == 1 else s for n, s in zip(shape, steps, strict=True)])
+        operands.append((0,) * (len(before) + count - len(shape)) + steps + (0,) * len(after))
+    return strides_from_dim_order(_sorted_dims(out.shape, operands), out.shape)
 
 
 def f_contiguous_outputs(*which: int) -> StrideRule:

@@ -324,6 +324,7 @@ def _wrong_self_error(dunder: str, value) -> TypeError:
 
 
 _OPERANDS: set = {int, float, bool, complex}
+_PLAIN: set = {*_OPERANDS, type(None)}  # classes of arguments that have no `__torch_function__` of their own
 
 
 def _is_operand(value) -> bool:
@@ -399,6 +400,7 @@ GLOBALS.update(
     int64=int64,
     OPERANDS=_OPERANDS,
     OVERRIDES=OVERRIDES,
+    PLAIN=_PLAIN,
     is_operand=_is_operand,
     is_matmul_operand=_is_matmul_operand,
     matmul_foreign=_matmul_foreign,

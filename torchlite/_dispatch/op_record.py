@@ -133,7 +133,7 @@ class Out:
         error: type[Exception] = RuntimeError,
         accepts: tuple[str, ...] = (),
         resize: str = "deprecated",
-        dtype_param: bool = False,
+        dtype_param: bool | str = False,
         complex_to_real: bool = False,
         in_place_message: str = "",
     ):
@@ -144,7 +144,9 @@ class Out:
         self.supported = supported
         # A tensor of another shape is resized: "deprecated" warns, "silent" does not, "rounding" names rounding errors.
         self.resize = resize
-        self.dtype_param = dtype_param  # an argument `dtype=` must be the dtype of `out`
+        # An argument `dtype=` must be the dtype of `out`, which it is by default: always, or only for "float" dtypes of
+        # the input and `out`.
+        self.dtype_param = dtype_param
         self.complex_to_real = complex_to_real  # for a complex input, `out` may be real, or complex as the input
         self.in_place_message = in_place_message  # the in-place op's message, if the target's dtype must be "same"
 

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from .._types.dtypes import bool_, can_cast, dtype
+from .._types.dtypes import FLOAT, bool_, can_cast, dtype, get_default_dtype
 from .autograd_graph import bump_version, check_before_write, write_raw
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
@@ -61,16 +61,36 @@ def check_target_dtype(op: Op, result: dtype, target: dtype) -> None:
         )
 
 
-def check_operand_dtypes(op: Op, values) -> None:
+def check_operand_dtypes(op: Op, values, target: dtype) -> None:
     """Apply `check_target_dtype` before the op runs, if its result dtype is that of its operands: PyTorch checks it
     first.
     """
-    if op.promote != DEFAULT or op.check is not None or not op.tags & POINTWISE:
+    if op.promote not in (DEFAULT, INT_TO_FLOAT) or op.check is not None or not op.tags & POINTWISE:
         return
     names = op.promote_args or [p.name for p in op.params if p.is_tensor]
     operands = [v for p, v in zip(op.params, values, strict=True) if p.name in names and v is not None]
     if all(isinstance(v, (GLOBALS["Tensor"], int, float, complex)) for v in operands):
-        check_target_dtype(op, result_dtype(operands), values[0].dtype)
+        result = result_dtype(operands)
+        if op.promote == INT_TO_FLOAT and result.category < FLOAT:
+            result = get_default_dtype()
+        check_target_dtype(op, result, target)
+
+
+def prepare_out(op: Op, values: list, out) -> list:
+    """The values of a call with `out=`: the dtype of `out` is that of a sum or product without `dtype=`.
+
+    RuntimeError if the result of an elementwise op cannot be cast to that dtype: PyTorch raises it before all others.
+    """
+    if not isinstance(out, GLOBALS["Tensor"]):
+        return values
+    if op.out.dtype_param:
+        place = next(i for i, p in enumerate(op.params) if p.name == "dtype")
+        floats = op.out.dtype_param == "float"
+        if values[place] is None and not (floats and FLOAT > min(values[0].dtype.category, out.dtype.category)):
+            return [*values[:place], out.dtype, *values[place + 1 :]]
+    elif op.out.dtype == "castable" and not op.out.message and not op.out.complex_to_real:
+        check_operand_dtypes(op, values, out.dtype)
+    return values
 
 
 def try_out_kernel(op: Op, values, out) -> bool:

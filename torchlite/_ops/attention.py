@@ -11,7 +11,9 @@ from torchlite._dispatch import REGISTRY, composite, op
 from torchlite._dispatch.interceptors import call_torch_function, find_torch_function_override
 from torchlite._dispatch.shape_and_value_checks import is_tracked_by_autograd
 from torchlite._dispatch.shapes import broadcast_shapes
+from torchlite._types.dtypes import COMPLEX
 
+from ._dtype_checks import refuse_kinds
 from .node_graphs import attention_graph
 
 MINUS_INF = -float("inf")
@@ -118,10 +120,12 @@ _attention = op(
 )
 
 
-def _takes_mask_and_causal(query, key, value) -> bool:
+def _takes_fused(query, key, value, enable_gqa) -> bool:
     """True for operands that PyTorch's fused kernel of the CPU takes; its products refuse a mask with `is_causal`."""
-    shapes = [tuple(t.shape) for t in (query, key, value)]
-    return all(len(s) == 4 and 0 not in s for s in shapes) and len({s[-1] for s in shapes}) == 1
+    q, k, v = (tuple(t.shape) for t in (query, key, value))
+    if any(len(s) != 4 or 0 in s for s in (q, k, v)) or not q[-1] == k[-1] == v[-1] or not q[0] == k[0] == v[0]:
+        return False
+    return k[1] == v[1] and (q[1] % k[1] == 0 if enable_gqa else q[1] == k[1])
 
 
 def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
@@ -131,6 +135,9 @@ def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {names[0]} key.dtype: "
             f"{names[1]} and value.dtype: {names[2]} instead."
         )
+    if query.dtype.category < 2:
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.scalar_name}")
+    refuse_kinds(query.dtype, "softmax_lastdim_kernel_impl", COMPLEX)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} "
@@ -196,8 +203,11 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         args = (query, key, value, attn_mask, dropout_p, is_causal)
         return call_torch_function(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
     is_fused = dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask))
-    both = attn_mask is not None and is_causal and is_fused and _takes_mask_and_causal(query, key, value)
+    masks_in_kernel = attn_mask is not None and is_fused and _takes_fused(query, key, value, enable_gqa)
+    both = is_causal and masks_in_kernel
     _check_sdpa_arguments(query, key, value, attn_mask, is_causal and not both)
+    if masks_in_kernel and attn_mask.ndim < 2:
+        attn_mask.size(-2)  # raises the IndexError of the kernel, which asks for the mask's rows
     if both:
         later, is_causal = _later_keys(F, query, key), False
         if attn_mask.dtype.category == 0:
@@ -206,9 +216,12 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
             attn_mask = F.where(later, F._full_like(attn_mask, MINUS_INF), attn_mask)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    if enable_gqa and query.shape[-3] != key.shape[-3]:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    if enable_gqa and not query.shape[-3] == key.shape[-3] == value.shape[-3]:
+        heads, key_heads, value_heads = query.shape[-3], key.shape[-3], value.shape[-3]
+        if heads % key_heads or heads % value_heads:
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+        key = key.repeat_interleave(heads // key_heads, -3)
+        value = value.repeat_interleave(heads // value_heads, -3)
     if (
         attn_mask is not None
         or query.shape[-1] != key.shape[-1]

@@ -8,7 +8,7 @@ from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWI
 from torchlite._dispatch.node_names import scalar_or_tensor_name
 from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._dispatch.shapes import broadcast_shapes
-from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
+from torchlite._types.dtypes import BOOL, FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
 
 from ._gradient_helpers import make_missing_derivative_formula
 
@@ -497,6 +497,7 @@ op(
     """,
     layout=memory_layout.pointwise,
     numbers={"value": True},
+    refuses={("input", BOOL): "addcmul_cpu_out"},
 )
 op(
     "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, value=1)",

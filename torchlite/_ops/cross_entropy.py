@@ -97,7 +97,7 @@ def _check_target(input, target, weight):
     if input.ndim < 1:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.ndim > 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
-        found = target.shape[0] if target.ndim else 1
+        found = target.shape[0] if target.ndim else 0
         if target.ndim or input.shape[0] != 1:
             raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
     if input.ndim <= 2 and target.ndim > 1:
@@ -224,7 +224,7 @@ def _cross_entropy_with_probabilities(F, input, target, weight, reduction, smoot
         products = products * weight.reshape((classes,) + (1,) * (input.ndim - 1 - dim))
     losses = -products.sum(dim)
     if reduction == "mean":
-        return losses.sum() / (losses.numel() if losses.numel() else 1)
+        return losses.sum() / losses.numel()
     return apply_reduction(losses, reduction)
 
 

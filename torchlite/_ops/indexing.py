@@ -31,7 +31,7 @@ from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
-from .._types.dtypes import bool_, int64
+from .._types.dtypes import bool_, float64, int64, uint8
 from .node_graphs import index_graph
 
 slice_index = op(
@@ -141,11 +141,6 @@ def setitem(tensor: Tensor, index, value) -> None:
             return
         if OVERRIDES and _override("__setitem__", tensor, index, value) is not NotImplemented:
             return
-        cls = index.__class__
-        if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
-            basic, advanced = (index,), None
-        else:
-            basic, advanced = split_basic_and_advanced(tensor, index)
         if not isinstance(value, (Tensor, int, float, complex)):
             if not isinstance(value, np.generic):
                 from .._tensor.nested_sequences import type_name
@@ -154,9 +149,29 @@ def setitem(tensor: Tensor, index, value) -> None:
             value = value.item()
         if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
             raise ValueError("Overflow when unpacking long long")
+        if value.__class__ is complex and not tensor.dtype.is_complex:
+            cast_scalar(value, float64 if tensor.dtype.itemsize == 2 and tensor.dtype.category == 2 else tensor.dtype)
+        cls = index.__class__
+        if cls is bool:  # False selects nothing, and True a view that has one dimension more
+            if not index:
+                return
+            basic, advanced = (None,), None
+        elif (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
+            basic, advanced = (index,), None
+        else:
+            if cls is tuple or cls is Tensor and index.dtype is uint8:
+                _refuse_byte_mask(index, value)
+            basic, advanced = split_basic_and_advanced(tensor, index)
         if isinstance(value, Tensor) and (
             value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels
         ):
+            if advanced is not None and value.dtype is not tensor.dtype and not _fills_mask(advanced, value):
+                place = (_getitem_view(tensor, basic) if basic else tensor).detach().clone()
+                in_place_calls.run_in_place(set_index, (place, advanced, value.to(place)), {})  # raises first
+                raise RuntimeError(
+                    "Index put requires the source and destination dtypes match, got "
+                    f"{tensor.dtype.scalar_name} for the destination and {value.dtype.scalar_name} for the source."
+                )
             # Between devices as `copy_` of a view goes, but elements are put only from the same.
             moves = advanced is None or value._tl_array.ndim == 0
             value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
@@ -185,6 +200,21 @@ def setitem(tensor: Tensor, index, value) -> None:
     except Exception:
         filter_traceback()
         raise
+
+
+def _fills_mask(advanced: tuple, value: Tensor) -> bool:
+    """True for one value under one mask, which PyTorch fills with a number."""
+    arrays = [item for item in advanced if not isinstance(item, slice)]
+    return value.numel() == 1 and len(arrays) == 1 and _is_mask(arrays[0])
+
+
+def _refuse_byte_mask(index, value) -> None:
+    """RuntimeError for one mask of bytes under which one value is written; it may select elements for more values."""
+    items = index if index.__class__ is tuple else (index,)
+    arrays = [item for item in items if not isinstance(item, _BASIC)]
+    if len(arrays) == 1 and arrays[0].__class__ is Tensor and arrays[0].dtype is uint8:
+        if arrays[0].ndim and (not isinstance(value, Tensor) or value.numel() == 1):
+            raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
 
 
 def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
@@ -263,7 +293,7 @@ def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None
         elif cls not in _BASIC:
             break
     else:
-        return _check_index_count(tensor, items), None
+        return _check_index_count(tensor, items, index.__class__ is tuple), None
     if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
         if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
             return (), (_raw_index(tensor, i),)
@@ -300,10 +330,12 @@ def _as_tuple(index):
     return (index,)
 
 
-def _check_index_count(tensor, items):
+def _check_index_count(tensor, items, several: bool):
     ellipses = items.count(...)
     used = len(items) - items.count(None) - ellipses
-    if used and not tensor._tl_array.ndim:
+    if used and not tensor._tl_array.ndim and not several:
+        if items[0].__class__ is slice:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
             "a 0-dim tensor to a number"

@@ -88,9 +88,9 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     name = "linalg.solve_triangular"
     check_square(name, A)
     check_matrix(name, B, "B")
-    check_same_dtype(name, A, B)
     check_fit(name, A, B, left)
     check_float(name, A)
+    B = F.to(B, A.dtype)
     if left:
         return F._triangular_core(A, B, upper, unitriangular)
     return F._triangular_core(A.mT, B.mT, not upper, unitriangular).mT
@@ -278,11 +278,20 @@ def _solve(F, name, A, B, left):
     return result.squeeze(-1) if vectors else result, info
 
 
+def _solution_strides(args, out, at):
+    """Of a solution: column by column, or row by row if it is that of X A = B."""
+    left = args[2]
+    return (memory_layout.f_contiguous if left and at == 0 else memory_layout.contiguous).strides(args, out, at)
+
+
+_solution_layout = memory_layout.StrideRule(_solution_strides)
+
+
 @composite(
     "linalg_solve_ex(Tensor A, Tensor B, *, left=True, check_errors=False)",
     where="linalg",
     outputs=("result", "info"),
-    layout=memory_layout.f_contiguous_outputs(0),
+    layout=_solution_layout,
     out=Out("same"),
     node_name="LinalgSolveExBackward0(A, B)",
 )
@@ -316,7 +325,7 @@ def linalg_solve_ex(F, A, B, left, check_errors):
 @composite(
     "linalg_solve(Tensor A, Tensor B, *, left=True)",
     where="linalg",
-    layout=memory_layout.f_contiguous,
+    layout=_solution_layout,
     out=Out("same"),
     node_name="LinalgSolveExBackward0(A, B)",
 )
@@ -503,8 +512,8 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
             f"linalg.pinv({A.dtype.scalar_name}{{[{sizes}]}}): expected a tensor with 2 or more dimensions of float, "
             "double, cfloat or cdouble types"
         )
-    if hermitian:
-        check_square("linalg.pinv", A)
+    if hermitian and A.numel():
+        check_square("linalg.eigh", A)
     if rcond is not None and rtol is None:
         rtol = rcond
     for name, limit in (("atol", atol), ("rtol", rtol)):

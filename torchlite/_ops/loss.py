@@ -509,7 +509,12 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
         loss = (1 - target) * input - F.logsigmoid(input)
     else:
         loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * F.logsigmoid(input)
-    return apply_reduction(loss if weight is None else loss * weight, reduction)
+    loss = loss if weight is None else loss * weight
+    if loss.dtype is not target.dtype:  # PyTorch multiplies `1 - target` in place
+        if target.dtype.category == INT:
+            raise RuntimeError(f"result type Float can't be cast to the desired output type {target.dtype.scalar_name}")
+        loss = F.to(loss, target.dtype)
+    return apply_reduction(loss, reduction)
 
 
 @composite(

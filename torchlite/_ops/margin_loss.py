@@ -225,7 +225,7 @@ def cosine_similarity(F, x1, x2, dim, eps):
         `torch.nn.CosineSimilarity`.
     """
     common = promote_types(x1.dtype, x2.dtype)
-    if not (common.is_floating_point or common.is_complex):
+    if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")

@@ -91,13 +91,19 @@ op(
 )
 
 
+_COMPLEX_MESSAGE = "clamp is not supported for complex types"
+
+
+def _refuse_complex(input, *limits):
+    if input.dtype.is_complex:
+        raise NotImplementedError(_COMPLEX_MESSAGE)
+
+
 def _hardtanh(F, input, min_val, max_val):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if F.dtype_of(input).category == 0:
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    if F.dtype_of(input).is_complex:
-        raise NotImplementedError("clamp is not supported for complex types")
     if math.isnan(min_val) or math.isnan(max_val):
         return F._full_like(input, math.nan)
     low = F.where(F.lt(input, min_val), F._full_like(input, min_val), input)
@@ -143,6 +149,7 @@ op(
     """,
     layout=memory_layout.like_first,
     numbers={"min_val": False, "max_val": False},
+    check=_refuse_complex,
 )
 
 op(
@@ -163,6 +170,7 @@ op(
         `torch.nn.ReLU6`.
     """,
     layout=memory_layout.like_first,
+    refuses={("input", COMPLEX): NotImplementedError(_COMPLEX_MESSAGE)},
     node_name="HardtanhBackward0",
 )
 
@@ -193,7 +201,7 @@ op(
     layout=memory_layout.like_first,
     overlap=Overlap("allowed"),
     numbers={"threshold": True, "value": False},
-    refuses={("input", BOOL): "threshold_cpu"},
+    refuses={("input", BOOL): "threshold_cpu", ("input", COMPLEX): "threshold_cpu"},
 )
 
 

@@ -445,7 +445,9 @@ op(
         >>> torch.abs(torch.tensor([3 + 4j]))
         tensor([5.])
     """,
-    out=Out("same", FOUND_DTYPE, complex_to_real=True),
+    out=Out(
+        "same", FOUND_DTYPE, complex_to_real=True, in_place_message="In-place abs is not supported for complex tensors."
+    ),
 )
 define_unary_op(
     "sign",

@@ -6,7 +6,10 @@ import math
 
 from torchlite._dispatch import Out, call, composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import min_and_max
+from torchlite._types.dtypes import BOOL, COMPLEX, FLOAT, INT
+from torchlite._types.layouts import channels_last
 
+from ._dtype_checks import refuse_kinds
 from .conv import tuple_of
 from .pooling_checks import BATCHED, check_avg_pool, check_max_pool, check_max_pool1d, refuse_dtype, window_argument
 
@@ -61,7 +64,10 @@ def _adaptive_size(input, output_size, count, function):
     if min(size) < 0:
         _refuse_negative(input, size, function)
     _refuse_empty(input, size, count, function)
-    refuse_dtype(input, function, integers=False)
+    if "max" in function or any(n != 1 for n in size):
+        refuse_dtype(
+            input, {"1d": f"{function[:-2]}2d", "3d": f"{function}_cpu"}.get(function[-2:], function), integers=False
+        )
     return size
 
 
@@ -331,7 +337,7 @@ def _declare_adaptive(n):
 
     def adaptive_avg(F, input, output_size):
         size = _adaptive_size(input, output_size, n, f"adaptive_avg_pool{n}d")
-        if not input.numel() and all(length == 1 for length in size):
+        if all(length == 1 for length in size) and (not input.numel() or input.dtype.category < FLOAT):
             return F.mean(input, tuple(range(-n, 0)), True)
         return F._adaptive_avg_pool(input, size)
 
@@ -451,6 +457,10 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
             f"Input to max_unpooling{count}d should be a {BATCHED[count].replace('D', 'd')} Tensor, but got a "
             f"tensor with {input.ndim} dimensions."
         )
+    name = f"max_unpool{max(count, 2)}d"
+    if count == 2 and input.is_contiguous(memory_format=channels_last) and not input.is_contiguous():
+        name += "_channels_last"
+    refuse_kinds(input.dtype, name, BOOL, INT, COMPLEX)
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)
     flat = (*lead, math.prod(input.shape[input.ndim - count :]))
     if input.device.type != "meta" and 0 not in flat:

@@ -99,7 +99,7 @@ op(
         `torch.nanmean`, `torch.median`.
     """,
     layout=memory_layout.contiguous,
-    out=Out(message="mean.dtype_out(): input types can't be cast to the desired output type {got}"),
+    out=Out(dtype_param="float"),
     overlap=Overlap("allowed", "partial"),
     node_name=all_or_dim_name("Mean"),
 )
@@ -155,13 +155,13 @@ for _name in ("any", "all"):
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
         shape_fn=lambda input, dim, keepdim: (
-            reduced_shape(input.shape, dim, keepdim),
+            input.shape if dim == () else reduced_shape(input.shape, dim, keepdim),
             input.dtype if input.dtype is uint8 else bool_,
         ),
         doc=f"""Tests whether {_name} elements are true, that is not zero.
 
         Args:
-            dim: The dimension, or a tuple of them. Default: all.
+            dim: The dimension, or a tuple of them; each element is tested if that is empty. Default: all.
 
         Returns:
             A bool tensor, or uint8 for uint8.
@@ -231,7 +231,7 @@ def hash_tensor(F, input, dim, keepdim, mode):
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    dims = wrap_dims(dim, input.ndim)
+    dims = wrap_dims(dim, input.ndim) if input.ndim else wrap_dims(dim, 1)[:0]
     if 0 in input.shape:
         if dim is None or dim == ():
             raise RuntimeError(
@@ -253,4 +253,4 @@ def hash_tensor(F, input, dim, keepdim, mode):
                 first = F.bitwise_xor(folded.narrow(d, 0, 1), bits.narrow(d, size - 1, 1))
                 folded = F.cat([first, folded.narrow(d, 1, half - 1)], d)
             bits = folded
-    return bits.reshape(reduced_shape(input.shape, dim, keepdim)).view(uint64)
+    return bits.reshape(reduced_shape(input.shape, dim if input.ndim else None, keepdim)).view(uint64)

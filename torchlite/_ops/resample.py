@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 
 from torchlite._dispatch import composite, memory_layout, op
-from torchlite._types.dtypes import uint8
+from torchlite._types.dtypes import BOOL, COMPLEX, INT, uint8
 
+from ._dtype_checks import refuse_kinds
 from .node_graphs import grid_sample_graph, resize_graph
 
 # -- interpolation ---------------------------------------------------------------------------------
@@ -507,7 +508,7 @@ def _check_grid(input, grid, mode):
             )
     if n not in (4, 5) or grid.ndim != n:
         raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {shapes}"
+            f"grid_sampler(): expected 5D input and grid with same number of dimensions, but got {shapes}"
         )
     if n == 5 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -515,6 +516,8 @@ def _check_grid(input, grid, mode):
 
 def _sample_checked_grid(F, input, grid, mode, padding_mode, align_corners):
     _check_grid(input, grid, mode)
+    name = "grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu"
+    refuse_kinds(input.dtype, name, INT, BOOL, COMPLEX)
     if input.dtype.itemsize == 2:
         return F._grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     return F._grid_sample(input, grid, mode, padding_mode, align_corners)
@@ -718,5 +721,10 @@ def affine_grid(F, theta, size, align_corners):
             "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
             "details.",
             stacklevel=4,
+        )
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {count + 1}] but got: "
+            f"[{theta.shape[0]}, {count + 1}]."
         )
     return F.affine_grid_generator(theta, size, bool(align_corners))

@@ -163,7 +163,9 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
     low, high = min_and_max(index) if index.numel() else (0, 0)
     if low < 0 or high >= size:
         raise IndexError("index out of range in self")
-    refuse_kinds(input.dtype, "index_func_", BOOL, COMPLEX)
+    if not (reduce == "prod" and include_self and input.ndim > 1):  # slices are multiplied, elements are not
+        kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
+        refuse_kinds(input.dtype, kernel, BOOL, COMPLEX)
     shape = [-1 if d == dim else 1 for d in range(source.ndim)]
     return F.scatter_reduce(
         input, dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self

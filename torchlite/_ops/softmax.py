@@ -1,6 +1,6 @@
 """softmax, log_softmax and softmin, with backward records that a backend may fuse."""
 
-from torchlite._dispatch import Overlap, composite, memory_layout, op
+from torchlite._dispatch import Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import bool_
 
@@ -70,6 +70,7 @@ op(
     "softmax(Tensor input, dim, dtype=None)",
     where="torch Tensor",
     alias="special.softmax",
+    out=Out("same"),
     overlap=Overlap(operands="partial"),
 )
 def softmax(F, input, dim, dtype):
@@ -96,6 +97,7 @@ def softmax(F, input, dim, dtype):
     "log_softmax(Tensor input, dim, dtype=None)",
     where="torch Tensor",
     alias="special.log_softmax",
+    out=Out("same"),
     overlap=Overlap(operands="partial"),
 )
 def log_softmax(F, input, dim, dtype):
@@ -121,8 +123,9 @@ def log_softmax(F, input, dim, dtype):
 @composite("_safe_softmax(Tensor input, dim, dtype=None)", where="", node_name="SafeSoftmaxBackward0(input)")
 def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that returns zeros for rows that are minus infinity throughout."""
-    out = F.softmax(input, dim, dtype)
-    return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F._zeros_like(out), out)
+    empty = F.amax(input.detach(), dim, True) == -float("inf")
+    out = F.softmax(F.masked_fill(input, empty, 0), dim, dtype)  # minus infinities alone would have NaN as gradient
+    return F.masked_fill(out, empty, 0)
 
 
 def _broadcast_mask(input, mask, mask_type):

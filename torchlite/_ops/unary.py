@@ -40,7 +40,9 @@ def square_plus_one(F, x):
 
 
 def acosh_slope(F, x):
-    """1 / sqrt(x*x - 1), on the branch that is correct on the entire complex plane."""
+    """1 / sqrt(x*x - 1); of complex numbers on the branch that is correct on the entire plane."""
+    if not F.dtype_of(x).is_complex:
+        return F.rsqrt(F.sub(F.mul(x, x), 1))
     return F.mul(F.rsqrt(F.sub(x, 1)), F.rsqrt(F.add(x, 1)))
 
 

@@ -3,6 +3,7 @@
 import math
 
 from torchlite._dispatch import composite, memory_layout, op
+from torchlite._types.dtypes import INT
 
 from ._gradient_helpers import copy_if_aliased
 from .conv import tuple_of, window_count
@@ -84,6 +85,7 @@ op(
         )
     },
     doc="The sliding blocks of a batched input as columns.",
+    refuses={("input", INT): "im2col_out_cpu"},
     node_name="Im2ColBackward0",
 )
 op(
@@ -100,6 +102,7 @@ op(
         )
     },
     doc="Columns of sliding blocks added up at their places: the transpose of `_im2col`.",
+    refuses={("input", INT): "col2im_out_cpu"},
 )
 
 

@@ -451,6 +451,8 @@ def smm(input, mat2):
 @parsed("sspaddmm")
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
+    if not input.is_sparse:
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     _require_coo("sspaddmm", mat1)
     _check_matmul_shapes("sspaddmm", mat1, mat2)
     flat = coalesce_coo(mat1)

@@ -7,7 +7,7 @@ import numpy as np
 from .._dispatch import REGISTRY, call, function_for, in_place_calls
 from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.error_translation import filter_traceback
-from .._dispatch.interceptors import call_function_mode, stack
+from .._dispatch.interceptors import call_function_mode, call_torch_function, stack
 from .._dispatch.op_functions import binary_operator_for, in_place_fast_path
 from .._types.dtypes import FLOAT
 from .tensor_slots import TensorSlots
@@ -44,7 +44,16 @@ def call_mode_of_operator(dunder: str, *operands):
     return call_function_mode(getattr(call.Tensor, OPERATOR_METHODS.get(dunder, dunder)), operands, {})
 
 
-GLOBALS.update(mode_sees_operators=mode_sees_operators, call_mode_of_operator=call_mode_of_operator)
+def call_override_of_operator(dunder: str, *operands):
+    """Pass an operator to the other operand's `__torch_function__` as the method that it is."""
+    return call_torch_function(getattr(call.Tensor, OPERATOR_METHODS.get(dunder, dunder)), operands, operands, None)
+
+
+GLOBALS.update(
+    mode_sees_operators=mode_sees_operators,
+    call_mode_of_operator=call_mode_of_operator,
+    call_override_of_operator=call_override_of_operator,
+)
 
 
 class _LazyOperator:

@@ -33,8 +33,8 @@ def _make_index_error(input, index, error):
         if not hasattr(item, "dtype"):
             axis += 1
             continue
-        shapes.append(list(item.shape))
         if item.dtype.kind == "b":
+            shapes += [[int(xp.count_nonzero(item))]] * item.ndim  # PyTorch indexes with the places of the mask
             if item.shape != input.shape[axis : axis + item.ndim]:
                 at = next(
                     (d for d in range(item.ndim) if axis + d >= input.ndim or item.shape[d] != input.shape[axis + d]), 0
@@ -45,6 +45,7 @@ def _make_index_error(input, index, error):
                 )
             axis += item.ndim
             continue
+        shapes.append(list(item.shape))
         size = input.shape[axis] if axis < input.ndim else 0
         wrong = item[(item < -size) | (item >= size)]
         if wrong.size:
@@ -139,20 +140,15 @@ def _setitem(input, index, value):
 
 
 def _setitem_(input, index, value):
-    if getattr(value, "ndim", 0) > 0 and value.shape[0] == 1:  # indexing only to learn the shape would copy the data
-        target = input[index].shape
-        while value.ndim > len(target) and value.shape[0] == 1:
-            value = value[0]
-    if isinstance(value, complex) and input.dtype.kind not in "cW":
-        name = {"f4": "float", "f8": "double", "f2": "at::Half", "i8": "int64_t", "i4": "int", "b1": "bool"}.get(
-            input.dtype.str[1:], input.dtype.name
-        )
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     try:
+        if getattr(value, "ndim", 0) > 0 and value.shape[0] == 1:  # for others indexing would copy data for the shape
+            target = input[index].shape
+            while value.ndim > len(target) and value.shape[0] == 1:
+                value = value[0]
         input[index] = value
     except IndexError as error:
         raise _make_index_error(input, index, error) from None
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # NumPy raises a TypeError for a value of many dimensions under a mask
         if not input.flags.writeable:
             raise RuntimeError(f"the tensor lies in memory of NumPy that may not be written: {error}") from None
         raise RuntimeError(

@@ -131,6 +131,8 @@ def abs(input):
 
 
 def abs_(input):
+    if input.dtype.kind == "b":
+        raise _not_implemented_error("abs_cpu", input)
     if input.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     xp.absolute(input, out=input)

@@ -9,6 +9,7 @@ from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import wrap_dims
+from .pointwise import to
 
 xp: Any = None
 
@@ -28,8 +29,8 @@ def _axes_argument(input, dim):
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
-    if dtype is not None and dtype.np != input.dtype:
-        input = input.astype(dtype.np)
+    if dtype is not None:
+        input = to(input, dtype)
     if input.dtype.kind in "iub":
         kind = xp.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
         return xp.add.reduce(input, _axes_argument(input, dim), dtype=kind, keepdims=keepdim)
@@ -37,8 +38,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None):
-    if dtype is not None and dtype.np != input.dtype:
-        input = input.astype(dtype.np)
+    if dtype is not None:
+        input = to(input, dtype)
     if input.dtype.kind not in "fcVW":
         raise mean_dtype_error(from_np(input.dtype), dtype)
     total = xp.add.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
@@ -71,12 +72,16 @@ def amin(input, dim=(), keepdim=False):
 
 
 def any(input, dim=None, keepdim=False):
+    if dim == ():
+        return _mask_as_uint8_for_uint8(input != 0, input)
     return _mask_as_uint8_for_uint8(
         xp.any(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
     )
 
 
 def all(input, dim=None, keepdim=False):
+    if dim == ():
+        return _mask_as_uint8_for_uint8(input != 0, input)
     return _mask_as_uint8_for_uint8(
         xp.all(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
     )

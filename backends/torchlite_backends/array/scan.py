@@ -5,6 +5,7 @@ import numpy as xp
 from torchlite._dispatch.shapes import wrap_dim
 
 from .binary import complex_logaddexp
+from .pointwise import to
 
 _ROW = 256  # elements per step from which a Python loop over steps beats the strided accumulate
 
@@ -31,7 +32,7 @@ def _resolve_dtype(x, dtype):
 def _cumulate_along(combine, input, dim, dtype):
     dim = wrap_dim(dim, input.ndim)
     target = _resolve_dtype(input, dtype)
-    x = input.astype(target)
+    x = input.astype(target) if dtype is None or input.dtype == target else to(input, dtype)
     if not x.ndim or not x.size:
         return x
     low = x.dtype.itemsize <= 2 and x.dtype.kind in "fV"

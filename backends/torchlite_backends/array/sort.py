@@ -71,7 +71,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if not input.ndim:
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
     x = bfloat16_to_float32(input.swapaxes(dim, -1))
-    if size <= 128 or k == size:
+    if size <= 3:  # PyTorch inserts so few in their order: the first of equal elements comes first
+        order = (x[..., ::-1] if largest else x).argsort(-1, kind="stable")
+        chosen = ((size - 1 - order)[..., ::-1] if largest else order)[..., :k].copy()
+    elif size <= 128 or k == size:
         order = x.argsort(-1)
         chosen = (order[..., : size - k - 1 if k < size else None : -1] if largest else order[..., :k]).copy()
     else:

@@ -9,6 +9,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import check_not_empty, wrap_dims
+from .pointwise import to
 from .sort import bfloat16_to_float32, take_along, take_along_last
 
 
@@ -57,7 +58,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
     axis = None if dim is None else wrap_dim(dim, input.ndim)
     axis = axis if input.ndim else None
-    x = _cast_half_to_float(input.astype(target, copy=False))
+    x = _cast_half_to_float(input.astype(target, copy=False) if dtype is None else to(input, dtype))
     if x.dtype.kind == "f" and x.ndim:
         if axis is None and not keepdim:
             x, axis = x.reshape(-1), 0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite_backends.array.pointwise import to
 from torchlite_backends.array.scan import cumsum as _shared_cumsum
 
 from .blas import get_gemm_function, single_threaded
@@ -28,7 +29,7 @@ def cumsum(input, dim, *, dtype=None):
     kind = input.dtype if dtype is None else dtype.np
     if kind not in _WIDE or not input.size or not input.ndim:
         return _shared_cumsum(input, dim, dtype=dtype)
-    x = input.astype(kind, copy=False)
+    x = input if dtype is None else to(input, dtype)
     if input.size < _FEW or kind != F32:
         return _shared_cumsum(x.astype(_WIDE[kind]), dim).astype(kind)
     out = np.empty(input.shape, kind)

@@ -11,6 +11,7 @@ from torchlite._dispatch.memory_layout import mark_strides_applied, strides_of, 
 from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
 from torchlite._types import opaque_dtypes
 from torchlite_backends.array.matmul import matmul as _shared_matmul
+from torchlite_backends.array.pointwise import to
 from torchlite_backends.array.reduce import mean as _shared_mean
 from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.storage import strided_view
@@ -105,7 +106,7 @@ def _count_along(input, dim):
 
 def _sum(input, dim, keepdim, dtype):
     if dtype is not None:
-        input = input.astype(dtype.np, copy=False)
+        input = to(input, dtype)
     kind = input.dtype
     # NumPy's default widens the requested dtype of integers.
     wide = _WIDE.get(kind) or (kind if kind.kind not in "iub" else np.int64 if dtype is None else dtype.np)

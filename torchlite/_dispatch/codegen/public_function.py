@@ -310,8 +310,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         subject = f"{named} {_plain_tensor_comment(len(required))}"
         tests += map(plain_tensor_test, required)
         others = [p.name for p in op.tensor_params if p.name not in required]
-        if others:
-            tests.append(f"(not OVERRIDES or find_torch_function_override(({', '.join(others)},)) is None)")
+        tests += [f"({x}.__class__ in PLAIN or find_torch_function_override(({x},)) is None)" for x in others]
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
         subject = f"no class of `{several}` has a say"
@@ -527,9 +526,14 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
         source.line(f"raise wrong_self_error({dunder!r}, {tensor})")
     source.comment("Python asks the other operand's class where the op does not take it.")
     takes = "is_matmul_operand" if dunder == "__matmul__" else "is_operand"
-    with source.block(f"if {other}.__class__ not in OPERANDS and not {takes}({other}):"):
-        foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
-        source.line(f"return {foreign}")
+    with source.block(f"if {other}.__class__ not in OPERANDS:"):
+        with source.block(f"if not {takes}({other}):"):
+            foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
+            source.line(f"return {foreign}")
+        with source.block(
+            f"if not isinstance({other}, Tensor) and find_torch_function_override(({other},)) is not None:"
+        ):
+            source.line(f"return call_override_of_operator({dunder!r}, {tensor}, {other})")
     source.comment("A function mode sees the method that PyTorch's operator is.")
     with source.block("if INTERCEPTORS and mode_sees_operators():"):
         source.line(f"return call_mode_of_operator({dunder!r}, {tensor}, {other})")

@@ -8,6 +8,7 @@ positions works if it consists of ops.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -276,8 +277,46 @@ class BlockMask:
             f"    sparsity={self.sparsity():.2f}%,\n    mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
         )
 
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
+        """Draws the blocks of each batch and head: a full block is one that some position of each query block sees.
+
+        Args:
+            grid_size: The greatest numbers of rows and columns of a drawing, one number for both. More blocks are
+                drawn together. -1 draws each block. Default: ``(20, 20)``.
+            limit: How many batches and heads are drawn. Default: 4.
+
+        Returns:
+            The drawings, with two characters for each cell: blank if all its blocks are masked out, shaded if some are.
+        """
+        dense = self.to_dense()
+        rows, columns = dense.shape[-2:]
+        most = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
+        height, width = (
+            max(1, -(-n // limit)) if limit > 0 else 1 for n, limit in zip((rows, columns), most, strict=True)
+        )
+        drawings: list[str] = []
+        for place in itertools.product(*map(range, dense.shape[:-2])):
+            if len(drawings) == limit:
+                drawings += [
+                    "...",
+                    "To print out more, set BlockMask.to_string(limit=N)",
+                    "You can also index (BlockMask[batch, head]) to choose a specific batch or head",
+                ]
+                break
+            blocks = dense[place].float()
+            lines = [f"{place}"]
+            for row in range(0, rows, height):
+                shares = [
+                    blocks[row : row + height, column : column + width].mean().item()
+                    for column in range(0, columns, width)
+                ]
+                lines.append("".join(2 * ("\u2588" if share == 1 else "\u2591" if share else " ") for share in shares))
+            drawings.append("\n".join(lines) + "\n")
+        return "\n".join(drawings)
+
     def __str__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+        drawing = self.to_string().strip()
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{drawing}\n)"
 
 
 def create_block_mask(

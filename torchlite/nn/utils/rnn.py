@@ -380,7 +380,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
         batch_first: Whether the first dimension is the batch. Default: ``False``.
 
     Returns:
-        A list of tensors of shape ``(L_i, *)``.
+        A list of tensors of shape ``(L_i, *)``, which own their memory.
 
     Example:
         >>> from torchlite.nn.utils.rnn import unpad_sequence
@@ -389,7 +389,10 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
+    return [
+        sequence[: int(length)].clone(memory_format=torch.contiguous_format)
+        for sequence, length in zip(padded_sequences, lengths, strict=True)
+    ]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:

@@ -196,6 +196,8 @@ def square(input, out=None):
 
 
 def abs_(input):
+    if input.kind == "b8":
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if input.kind in REAL_KIND:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     apply_pointwise_rule(RULES["abs"], (input,), (), input)

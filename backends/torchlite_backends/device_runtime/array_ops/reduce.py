@@ -346,11 +346,19 @@ def amin(input, dim=(), keepdim=False):
     return _reduce_extreme("amin", "min_values_cpu", input, dim, keepdim)
 
 
+def _test_each(input):
+    return cast(cast(input, "b8"), "u8") if input.kind == "u8" else cast(input, "b8")
+
+
 def any(input, dim=None, keepdim=False):
+    if dim == ():
+        return _test_each(input)
     return reduce("any", input, dim, keepdim, "u8" if input.kind == "u8" else "b8")
 
 
 def all(input, dim=None, keepdim=False):
+    if dim == ():
+        return _test_each(input)
     return reduce("all", input, dim, keepdim, "u8" if input.kind == "u8" else "b8")
 
 
