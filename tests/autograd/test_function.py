@@ -110,6 +110,27 @@ def test_once_differentiable(device):
         g.sum().backward()
 
 
+def test_the_node_of_once_differentiable_has_an_edge_for_each_gradient():
+    class F(Function):
+        @staticmethod
+        def forward(ctx, a, number, b):
+            return a * number + b
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return g * 2, None, g
+
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    g = torch.ones(2, requires_grad=True)
+    first, second = torch.autograd.grad(F.apply(a, 2, b), [a, b], g, create_graph=True)
+    node = first.grad_fn
+    assert node.name().endswith("Error") and node is second.grad_fn
+    assert [edge and edge.name() for edge, _ in node.next_functions] == [
+        "torch::autograd::AccumulateGrad", None, "torch::autograd::AccumulateGrad",
+    ]  # fmt: skip
+
+
 def test_wrong_number_of_gradients(device):
     class Bad(Function):
         @staticmethod

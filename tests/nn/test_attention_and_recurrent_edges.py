@@ -107,3 +107,60 @@ def test_recurrent_layers_refuse_a_sequence_without_elements(cls, options, batch
         layer(torch.zeros(shape))
     with torch.set_grad_enabled(grad):
         assert layer(torch.zeros(2, 1, 2))[0].shape[:2] == (2, 1)
+
+
+def native_calls(monkeypatch):
+    """The mask types of the calls of the native op, in a list that grows."""
+    seen, run = [], torch._native_multi_head_attention
+    monkeypatch.setattr(torch, "_native_multi_head_attention", lambda *args: (seen.append(args[-1]), run(*args))[1])
+    return seen
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("masks", ["", "attn_mask", "key_padding_mask", "attn_mask key_padding_mask"])
+def test_self_attention_without_gradients_is_one_op(device, monkeypatch, need_weights, masks):
+    torch.manual_seed(0)
+    layer = nn.MultiheadAttention(8, 2, batch_first=True, device=device).eval()
+    x = torch.randn(2, 3, 8, device=device)
+    given = {
+        "attn_mask": torch.ones(3, 3, device=device).triu(1).bool(),
+        "key_padding_mask": torch.tensor([[False, False, True], [False, False, False]], device=device),
+    }
+    given = {name: given[name] for name in masks.split()}
+    seen = native_calls(monkeypatch)
+    want = layer(x, x, x, need_weights=need_weights, **given)
+    assert not seen
+    with torch.no_grad():
+        found = layer(x, x, x, need_weights=need_weights, **given)
+    assert seen == [2 if "attn" in masks else 1 if masks else None]
+    torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5)
+
+
+def test_where_self_attention_is_no_single_op(monkeypatch):
+    x = torch.randn(2, 3, 8)
+    layer = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    mask, seen = torch.zeros(3, 3), native_calls(monkeypatch)
+    with torch.no_grad():
+        layer(x, x + 0, x)
+        layer(x[0], x[0], x[0])
+        layer(x, x, x, attn_mask=mask)
+        for options in ({"bias": False}, {"add_bias_kv": True}, {"add_zero_attn": True}, {"batch_first": False}):
+            nn.MultiheadAttention(8, 2, **{"batch_first": True} | options).eval()(x, x, x)
+        nn.MultiheadAttention(8, 1, batch_first=True).eval()(x, x, x)
+        nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            layer(x, x, x)
+        finally:
+            torch.backends.mha.set_fastpath_enabled(True)
+    assert not seen
+    layer.requires_grad_(False)(x, x, x)
+    assert seen == [None]
+
+
+def test_positions_that_see_nothing_are_nan_without_gradients():
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True).eval(), torch.randn(1, 2, 8)
+    mask = torch.tensor([[True, True], [False, False]])
+    with torch.no_grad():
+        out, _ = layer(x, x, x, attn_mask=mask, need_weights=False)
+    assert out.isnan().all(-1).tolist() == [[True, False]]

@@ -258,7 +258,11 @@ def test_ops_of_onnx_in_a_program():
 
 
 def test_a_symbolic_function_of_older_ops():
+    from torchlite.onnx import symbolic_opset9 as opset9
     from torchlite.onnx import symbolic_opset11 as opset11
+
+    assert opset9.add is opset11.add
+    assert opset9._prepare_onnx_paddings(2, [1, 2]) == [0, 1, 0, 2]
 
     def symbolic(g, x):
         index = g.op("Constant", value_t=torch.tensor([1]))

@@ -37,7 +37,7 @@ MODULES = {
     "distributed.tensor": "experimental",
     "nn.modules": "attention",
     "nn.utils": "prune",
-    "onnx": "symbolic_opset11",
+    "onnx": "symbolic_opset9 symbolic_opset11",
     "quasirandom": "sobol_numbers",
     "utils.benchmark": "common compare fuzzer",
 }

@@ -10,6 +10,8 @@ import pytest
 
 import torchlite as torch
 from torchlite.autograd import Function
+from torchlite.utils import _python_dispatch
+from torchlite.utils import checkpoint as checkpoint_module
 from torchlite.utils.checkpoint import (
     CheckpointError,
     CheckpointPolicy,
@@ -263,3 +265,20 @@ def test_custom_op_results_are_saved():
         assert len(runs) == count and torch.allclose(found, expected)
         with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
             torch.autograd.grad(out.sum(), x)
+
+
+def test_programs_see_the_mode_and_what_it_keeps():
+    found = []
+
+    def part(x):
+        mode = _python_dispatch._get_current_dispatch_mode()
+        y = x.exp()
+        found.append((type(mode), [kept.val for kept in mode.storage[torch.ops.aten.exp.default]]))
+        return y.sin()
+
+    keep = selective([torch.ops.aten.exp.default])
+    x = torch.ones(2, requires_grad=True)
+    checkpoint(part, x, use_reentrant=False, context_fn=keep).sum().backward()
+    (first, (kept,)), (second, rest) = found
+    assert first is checkpoint_module._CachingTorchDispatchMode and second is checkpoint_module._CachedTorchDispatchMode
+    assert torch.equal(kept, x.exp()) and not kept.requires_grad and rest == []

@@ -356,3 +356,25 @@ def test_lines_of_a_text():
     ):
         with pytest.raises(RuntimeError):
             wrong.run(text)
+
+
+def test_the_kind_of_a_compiler(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    def program(name, text):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    program("x86_64-gcc-13", "exit 1")
+    program("wrapper", "echo COLLECT_GCC=/usr/lib/ccache/gcc >&2")
+    program("other", "echo another compiler")
+    program("broken", "exit 1")
+    (tmp_path / "cc").symlink_to(tmp_path / "x86_64-gcc-13")
+    check = cpp_extension.check_compiler_ok_for_platform
+    assert [check(name) for name in ("cc", "wrapper", "other", "broken", "no such program")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip

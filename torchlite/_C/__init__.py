@@ -18,6 +18,7 @@ from .._dispatch.dispatch_state import MODE
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION
 from .._dispatch.interceptors import torch_function_disabled as DisableTorchFunctionSubclass
 from .._settings.jit_state import STATE as JIT_STATE
+from .._types.devices import private_use_type, rename_private_use
 from .._types.layouts import Size
 
 # The names by the module that has them.
@@ -48,6 +49,9 @@ _HOMES = {
     ".jit._module_handle": ("_freeze_module",),
     ".jit._graph_ir": ("Graph", "Node", "Value"), ".jit._trace_graph": ("TracingState",),
     ".jit._script_modules": ("ScriptMethod",),
+    "._C._cached_tensors": (
+        "_add_cached_tensor", "_is_cached_tensor", "_remove_cached_tensor", "_set_cached_tensors_enabled",
+    ),
     "._C._dispatch": (
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
         "_dispatch_has_kernel_for_dispatch_key",
@@ -172,7 +176,12 @@ def _get_accelerator(check: bool | None = None) -> Any:
 
 def _get_privateuse1_backend_name() -> str:
     """The name of the device type that is left to others."""
-    return "privateuseone"
+    return private_use_type()
+
+
+def _rename_privateuse1_backend(name: str) -> None:
+    """Name the device type that is left to others; `torch.utils.rename_privateuse1_backend` does more."""
+    rename_private_use(name)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -115,6 +117,25 @@ def _convolution_backward(
     return function_for(record)(*arguments)
 
 
+def _convolution_double_backward(
+    ggI: Any, ggW: Any, ggb: Any, gO: Any, weight: Any, self: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int, output_mask: Any,
+) -> Any:  # fmt: skip
+    """PyTorch's op ignores the mask, and has no result where all of its terms are absent."""
+    form = (tuple(stride), tuple(padding), tuple(dilation), transposed, tuple(output_padding), groups)
+    backward = function_for(REGISTRY["_convolution_backward"])
+    terms, of_input, of_weight = [], None, None
+    if ggI is not None:
+        terms.append(torch.convolution(ggI, weight, None, *form))
+        of_weight = backward(gO, ggI, weight, *form, (False, True, False))[1]
+    if ggW is not None:
+        terms.append(torch.convolution(self, ggW, None, *form))
+        of_input = backward(gO, self, ggW, *form, (True, False, False))[0]
+    if ggb is not None:
+        terms.append(ggb.view(-1, *[1] * (gO.ndim - 2)).expand(gO.shape))
+    return functools.reduce(operator.add, terms) if terms else None, of_input, of_weight
+
+
 def _embedding_dense_backward(
     grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
@@ -182,7 +203,8 @@ def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
 
 
 ADAPTERS: dict[str, Callable] = {
-    "convolution_backward": _convolution_backward, "embedding_dense_backward": _embedding_dense_backward,
+    "convolution_backward": _convolution_backward, "_convolution_double_backward": _convolution_double_backward,
+    "embedding_dense_backward": _embedding_dense_backward,
     "max_pool2d_with_indices_backward": _max_pool_backward,
     "max_pool3d_with_indices_backward": lambda grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
     indices: _scatter_to_indices(grad_output, self, indices, 4),

@@ -18,6 +18,7 @@ from .._dispatch import call
 from .._symbolic_shapes import SymInt
 from . import ops
 from .decompose_mode import decompose_next
+from .overload_impl import base_overload
 from .recorded_schemas import all_names, schema_entries
 
 aten = ops.aten
@@ -434,7 +435,10 @@ def _decompose_in_place(overload: Any) -> Callable | None:
         or overload._overloadname not in base.overloads()
     ):
         return None
-    function = getattr(base, overload._overloadname)
+    try:
+        function = base_overload(overload, base)
+    except NotImplementedError:
+        return None
 
     def copy_result_back(self: Any, *args: Any, **kwargs: Any) -> Any:
         return aten.copy_.default(self, function(self, *args, **kwargs))

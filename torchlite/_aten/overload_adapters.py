@@ -15,7 +15,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
 from .._dispatch.public_functions import nn_functional as F
-from .._dispatch.shapes import wrap_dim
+from .._dispatch.shapes import contiguous_strides, wrap_dim
 from . import backward_ops, normalizations, resampling
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -38,6 +38,14 @@ def _when_called(name: str) -> Callable:
 
 
 # -- memory, dtypes and devices ----------------------------------------------------------------
+
+
+def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
+    batch = tuple(self.shape[:self_num_batch_dims])
+    own = other.untyped_storage().nbytes() // other.itemsize
+    strides = (*(own * step for step in contiguous_strides(batch)), *other.stride())
+    memory = other.new_zeros(own * math.prod(batch))
+    return memory.as_strided((*batch, *other.shape), strides, other.storage_offset())
 
 
 def _to_copy(
@@ -540,7 +548,8 @@ ADAPTERS: dict[str, Callable] = {
     **resampling.ADAPTERS,
     **backward_ops.ADAPTERS,
     # memory, dtypes and devices
-    "_to_copy": _to_copy, "to.dtype": _to_dtype, "to.device": _to_device, "to.dtype_layout": _to,
+    "_new_zeros_with_same_feature_meta": _new_zeros_with_same_feature_meta, "_to_copy": _to_copy,
+    "to.dtype": _to_dtype, "to.device": _to_device, "to.dtype_layout": _to,
     "to.other": _to_other, "_to_cpu": lambda tensors: [t.cpu() for t in tensors],
     "copy": lambda self, src, non_blocking=False: self.clone().copy_(src),
     "bernoulli.Tensor": _new_filled("bernoulli_"),

@@ -151,7 +151,7 @@ def _signature_key(schema: FunctionSchema) -> list[tuple]:
     return [(a.name, a.type.text) for a in schema.arguments if not (a.is_write and a.kwarg_only)]
 
 
-def _base_overload(overload: Any, packet: Any) -> Any:
+def base_overload(overload: Any, packet: Any) -> Any:
     """Return the functional overload that an in-place or out variant corresponds to. Raise NotImplementedError if there
     is none.
     """
@@ -176,7 +176,7 @@ def write_to_out(out: Any, value: Any) -> Any:
 
 def _make_out_variant(overload: Any, schema: FunctionSchema) -> Callable:
     """Return the out variant of an op: compute, then write to `out`."""
-    base = _base_overload(overload, overload.overloadpacket)
+    base = base_overload(overload, overload.overloadpacket)
     names = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
     def run_and_write_out(*args: Any, **kwargs: Any) -> Any:
@@ -196,7 +196,7 @@ def _make_out_variant(overload: Any, schema: FunctionSchema) -> Callable:
 def _make_in_place_variant(overload: Any) -> Callable:
     """Return the in-place variant of an op: compute, then write to the first argument."""
     packet = getattr(CALLBACKS.overloads("ops").aten, overload._opname[:-1])
-    base = _base_overload(overload, packet)
+    base = base_overload(overload, packet)
 
     def run_and_write_self(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = base(self, *args, **kwargs)
@@ -211,7 +211,7 @@ def _make_in_place_variant(overload: Any) -> Callable:
 
 def _make_view_copy(overload: Any) -> Callable:
     """Return the copying variant of a view op."""
-    base = _base_overload(overload, getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_copy")))
+    base = base_overload(overload, getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_copy")))
 
     def run_and_clone(*args: Any, **kwargs: Any) -> Any:
         result = base(*args, **kwargs)

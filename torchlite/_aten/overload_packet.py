@@ -16,6 +16,7 @@ from .._library.tags import Tag
 from .._settings.cached_property import cached_property
 from .recorded_schemas import SchemaEntry, schema_entries
 
+_NUMBERS = frozenset((int, float, bool, complex, type(None)))
 _TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
 
 
@@ -29,6 +30,9 @@ class AtenOverload(OpOverload):
         self._run: Any = None  # the implementation, after the first call
         self._plain: Any = None  # the same for plain tensors, without `__torch_dispatch__`
         self._by_position = False  # True if positional arguments cannot be passed by keyword
+        # After the first call: the places and names of the arguments that are numbers, and the first of the places.
+        self._numbers: list[tuple[int, str]] = []
+        self._first_number = 0
 
     @cached_property
     def _schema(self) -> FunctionSchema:
@@ -48,6 +52,8 @@ class AtenOverload(OpOverload):
             if top.intercepts_overloads:
                 return top.overload(self, args, kwargs)
         run = self._run or self._find_run()
+        if (len(args) > self._first_number or kwargs) and self._has_tensor_for_number(args, kwargs):
+            self._schema.bind(args, kwargs, self.accepts_scalars)
         try:
             if kwargs and self._by_position:
                 args, kwargs = self._schema.place_by_position(args, kwargs)
@@ -55,6 +61,19 @@ class AtenOverload(OpOverload):
         except (TypeError, AttributeError, ValueError, IndexError):
             self._schema.bind(args, kwargs, self.accepts_scalars)  # raises for arguments that do not match
             raise
+
+    def _has_tensor_for_number(self, args: tuple, kwargs: dict) -> bool:
+        """True if a tensor is given for an argument that is a number. Functions of records take both."""
+        for place, name in self._numbers:
+            if place < len(args):
+                given = args[place]
+            elif kwargs:
+                given = kwargs.get(name)
+            else:
+                return False
+            if given.__class__ not in _NUMBERS and isinstance(given, call.Tensor):
+                return True
+        return False
 
     @property
     def accepts_scalars(self) -> bool:
@@ -75,6 +94,9 @@ class AtenOverload(OpOverload):
         from .overload_impl import find_implementation
 
         run, self._by_position = find_implementation(self)
+        arguments = self._schema.arguments
+        self._numbers = [(i, a.name) for i, a in enumerate(arguments) if a.type.text in ("Scalar", "Scalar?")]
+        self._first_number = self._numbers[0][0] if self._numbers else len(arguments)
         self._plain = run
         if not self.is_implicit:
             record = getattr(run, "op", None)

@@ -443,6 +443,7 @@ class DispatchMode(Interceptor):
 
     backward: Any = "ops"
     intercepts_overloads = True
+    is_dispatch_mode = True
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """Handle a call of an ATen overload, which is passed unchanged."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._settings import fork_locks
-from .._types.devices import PIP_EXTRAS, PYTORCH_ONLY_TYPES, REGISTERED, device, installed_backends
+from .._types.devices import PIP_EXTRAS, PYTORCH_ONLY_TYPES, REGISTERED, device, installed_backends, private_use_type
 from .backend import REQUIRED_MEMBERS, KernelTable
 from .fallback import MissingKernel, fallback_kernel
 from .memory_layout import apply_rule_to_ufuncs, apply_stride_rule
@@ -44,7 +44,7 @@ def _check_members(name: str, backend: Backend) -> AnyBackend:
 def _load_backend(name: str) -> AnyBackend:
     point = installed_backends().get(name)
     if point is None:
-        if name in PYTORCH_ONLY_TYPES:
+        if name in PYTORCH_ONLY_TYPES or name == private_use_type():
             ours = ", ".join(installed_backends())
             raise RuntimeError(f"PyTorch is not linked with support for {name} devices: torchlite's are {ours}")
         extra = PIP_EXTRAS.get(name)

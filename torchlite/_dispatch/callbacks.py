@@ -97,6 +97,7 @@ class Callbacks:
     drop_tangents: Callable[..., None]  # a tensor's tangents at all levels are gone
     saved_value: Callable[..., Any]  # `node._saved_self` and its like, by name
     saved_names: Callable[..., list[str]]  # the names that a node has for what it saved
+    raise_modified_error: Callable[..., None]  # a saved tensor was written to
 
 
 CALLBACKS = Callbacks()

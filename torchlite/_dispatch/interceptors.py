@@ -97,6 +97,7 @@ class Interceptor:
     sees_operators = False  # whether operators come to `called`, as methods
     casts = False  # whether ops run in other dtypes than those of the call, which `cast` determines
     is_forward = False  # whether it is a level of forward-mode differentiation
+    is_dispatch_mode = False  # whether it is one of the thread's dispatch modes for programs
     is_scoped = False  # whether it never outlives the function of the library that entered it
     # How a backward pass runs while this is on its thread's stack: None, unchanged; "ops", as ops that this intercepts;
     # or a replacement for the engine's `RawMode`.

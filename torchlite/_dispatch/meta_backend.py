@@ -147,7 +147,7 @@ def _as_strided(x: MetaArray, size, stride, offset=None, input_stride=None) -> M
 def _index(x: MetaArray, index) -> MetaArray:
     """The elements at an index with arrays; only masks need values, and those have them where they are on the CPU."""
     parts = []
-    for part in index if index.__class__ is tuple else (index,):
+    for part in index if isinstance(index, tuple) else (index,):
         if part.__class__ is MetaArray and part.dtype is bool_:
             raise NotImplementedError("a mask on the meta device has no data, on which the size of a result depends")
         is_mask = getattr(part, "dtype", None) == np.bool_

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._settings.cached_property import cached_property
 from .._types.devices import get_default_device
 from . import call
 from .autograd_graph import autograd_meta_of
@@ -16,9 +17,19 @@ class CachedResult:
 
     def __init__(self, result: Any) -> None:
         several = isinstance(result, tuple)
-        metas = [autograd_meta_of(t) for t in (result if several else (result,))]
+        tensors = result if several else (result,)
+        metas = [autograd_meta_of(t) for t in tensors]
         self.counters = [(m if m.root is None else m.root, (m if m.root is None else m.root).n) for m in metas]
-        self.data = tuple(t._tl_array for t in result) if several else result._tl_array
+        self.kinds = [(t._tl_kernels, t.dtype) for t in tensors]
+        self.data = tuple(t._tl_array for t in tensors) if several else result._tl_array
+
+    @cached_property
+    def val(self) -> Any:
+        """The kept tensor or tensors, without history; they live as long as this."""
+        several = isinstance(self.data, tuple)
+        parts = self.data if several else (self.data,)
+        made = tuple(call.wrap_array(table, data, d) for (table, d), data in zip(self.kinds, parts, strict=True))
+        return made if several else made[0]
 
     @property
     def is_changed(self) -> bool:

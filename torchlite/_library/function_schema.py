@@ -34,7 +34,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "bool": lambda v: isinstance(v, (bool, int)),
     "SymBool": lambda v: isinstance(v, (bool, int)),
     "complex": lambda v: isinstance(v, _NUMBERS),
-    "Scalar": lambda v: isinstance(v, _NUMBERS) or (isinstance(v, call.Tensor) and not v._tl_array.ndim),
+    "Scalar": lambda v: isinstance(v, _NUMBERS),
     "str": lambda v: isinstance(v, str),
     "Device": lambda v: isinstance(v, (str, int, device)),
     "ScalarType": lambda v: isinstance(v, dtype),
@@ -310,10 +310,14 @@ class FunctionSchema:
             if not argument.type.holds(value) and not (
                 numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
             ):
+                number = argument.type.base == "Scalar" and not isinstance(value, _LISTS)
+                details = (
+                    f"Cannot cast {value!s} to number" if number else f"Unable to cast {value!r} to {argument.type}"
+                )
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type '{argument.type}' for argument '{argument.name}' but "
                     f"instead found type '{type(value).__name__}'.\nPosition: {position}\nValue: {value!r}\n"
-                    f"Declaration: {self}\nCast error details: Unable to cast {value!r} to {argument.type}"
+                    f"Declaration: {self}\nCast error details: {details}"
                 )
             values.append(value)
         if given:

@@ -23,7 +23,7 @@ from .._dispatch.interceptors import (
 from .._dispatch.kernel_recorder import RECORDERS
 from .._dispatch.tracing import TRACES, trace_function
 from .._types.devices import device as as_device
-from .._types.devices import get_default_device
+from .._types.devices import get_default_device, private_use_type
 from ..autograd.function import Function
 from .function_schema import FunctionSchema
 from .op_overload import OpOverload, OpOverloadPacket
@@ -40,11 +40,13 @@ KEYS = {
     "ADInplaceOrView", "BackendSelect", "Conjugate", "FuncTorchBatched", "Functionalize", "Negative", "Python",
     "Undefined", "ZeroTensor",
 }  # fmt: skip
-_BY_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "opencl": "OpenCL", "privateuseone": "PrivateUse1"}
+_BY_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "opencl": "OpenCL"}
 
 
 def dispatch_key_of(device_type: str) -> str:
     """Return the dispatch key of a device type."""
+    if device_type == private_use_type():
+        return "PrivateUse1"
     return _BY_DEVICE.get(device_type, device_type.upper())
 
 

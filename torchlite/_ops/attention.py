@@ -321,15 +321,23 @@ def _native_multi_head_attention(
     """
     _check_native(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias)
     count, length = query.shape[:2]
-    parts = [F.linear(x, w) for x, w in zip((query, key, value), F.split(qkv_weight, embed_dim, 0), strict=True)]
-    q, k, v = F._transform_bias_rescale_qkv(F.cat(parts, -1), qkv_bias, num_head)
-    scores = F.matmul(q, k.transpose(-2, -1))
+    if query is key is value:
+        joined = F.linear(query, qkv_weight, qkv_bias)
+    else:
+        thirds = zip((query, key, value), *(F.split(p, embed_dim, 0) for p in (qkv_weight, qkv_bias)), strict=True)
+        joined = F.cat([F.linear(x, w, b) for x, w, b in thirds], -1)
+    size = embed_dim // num_head
+    q, k, v = joined.reshape(count, length, 3, num_head, size).permute(2, 0, 3, 1, 4).unbind(0)
     hidden = _native_mask(mask, mask_type, count, length)
-    if hidden is not None:
-        scores = scores.masked_fill(hidden, -math.inf)
-    weights = F.softmax(scores, -1)
-    out = F.matmul(weights, v).transpose(1, 2).reshape(count, length, embed_dim)
-    out = F.linear(out, proj_weight, proj_bias)
+    if hidden is None and not need_weights:
+        weights, out = None, F.scaled_dot_product_attention(q, k, v)
+    else:
+        scores = F.matmul(q / math.sqrt(size), k.transpose(-2, -1))
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, -math.inf)
+        weights = F.softmax(scores, -1)
+        out = F.matmul(weights, v)
+    out = F.linear(out.transpose(1, 2).reshape(count, length, embed_dim), proj_weight, proj_bias)
     if not need_weights:
         return out, None
     return out, F.mean(weights, 1) if average_attn_weights else weights

@@ -142,13 +142,11 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
-def _huber(F, input, target, delta, clamp):
-    """Half the square of errors within delta, else linear. The gradient of `clamp` at its limits decides the second
-    derivative there.
-    """
+def _huber(F, input, target, delta):
+    """Half the square of errors within delta, else linear. The second derivative at delta is 0, as that of hardtanh."""
     error = input - target
     limit = min(delta, finfo(error.dtype).max)
-    near = clamp(error, -limit, limit)
+    near = F.hardtanh(error, -limit, limit)
     return near * (error - near * 0.5)
 
 
@@ -186,7 +184,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return apply_reduction(_huber(F, input, target, beta, F.hardtanh) / beta, reduction)
+    return apply_reduction(_huber(F, input, target, beta) / beta, reduction)
 
 
 @composite(
@@ -222,7 +220,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_common(input, target, "huber_cpu")
-    errors = _huber(F, input, target, delta, F.clamp)
+    errors = _huber(F, input, target, delta)
     if weight is not None:
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")

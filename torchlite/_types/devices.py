@@ -11,13 +11,15 @@ from .._settings import entry_points
 from .._settings.generator_contexts import CLASS_MESSAGE, wrap_generator
 from .package_name import is_torchlite_object
 
+# The type that PyTorch leaves to other makers, who give it their name.
+PRIVATE_USE = "privateuseone"
 _ALIASES = {"ocl": "opencl"}
 # Device types that exist even where no backend for them is installed, with the extra that brings it.
 PIP_EXTRAS = {"cpu": "", "cuda": "cuda12", "opencl": "opencl", "meta": ""}
 # PyTorch's device types without a backend: programs can compare and print them.
 PYTORCH_ONLY_TYPES = (
     "ipu", "xpu", "mkldnn", "opengl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "hpu",
-    "mtia", "privateuseone",
+    "mtia", PRIVATE_USE,
 )  # fmt: skip
 BACKEND_MODULES: set[str] = set()  # packages whose modules several backends share
 REGISTERED: dict[str, Any] = {}  # the backends that the running program registered, by device type
@@ -49,7 +51,13 @@ def list_known_device_types() -> list[str]:
 
 def is_known(name: str) -> bool:
     """True if a device type can be named; looks at installed backends only for a name of theirs."""
-    return name in PIP_EXTRAS or name in PYTORCH_ONLY_TYPES or name in REGISTERED or name in installed_backends()
+    return (
+        name in PIP_EXTRAS
+        or name in PYTORCH_ONLY_TYPES
+        or name in REGISTERED
+        or name in installed_backends()
+        or name == private_use_type()
+    )
 
 
 def _type_name(value: Any) -> str:
@@ -185,6 +193,31 @@ def _intern_device(type: str, index: int | None) -> device:
     made = object.__new__(device)
     made.type, made.index = type, index
     return _devices.setdefault((type, index), made)
+
+
+def private_use_type() -> str:
+    """The present name of the device type `PRIVATE_USE`."""
+    return _ALIASES.get(PRIVATE_USE, PRIVATE_USE)
+
+
+def rename_private_use(name: str) -> None:
+    """Give the device type `PRIVATE_USE` another name, once in a process; its devices have the new name too.
+
+    Raises:
+        RuntimeError: The name is that of another device type, or the type has another new name already.
+    """
+    current = private_use_type()
+    if name == current:
+        return
+    if is_known(name):
+        raise RuntimeError(f"Cannot register privateuse1 backend with in-tree device name: {name}")
+    if current != PRIVATE_USE:
+        raise RuntimeError(f"torch.register_privateuse1_backend() has already been set! Current backend: {current}")
+    _ALIASES[PRIVATE_USE] = name
+    for (kind, index), made in list(_devices.items()):
+        if kind == PRIVATE_USE:
+            made.type = name
+            _devices[name, index] = made
 
 
 _CPU = _intern_device("cpu", None)

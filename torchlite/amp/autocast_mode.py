@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import functools
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from .._dispatch.autograd_graph import base_of, version_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, enter, leave, stack
 from .._dispatch.op_functions import unintercepted_function_for
-from .._types.devices import device
+from .._types.devices import PRIVATE_USE, device, private_use_type
 from .._types.dtypes import bfloat16, dtype, float16, float32, float64
 from .op_lists import AUTOCAST_OPS, BANNED, FLOAT, LOWER, RESULT, RULES, WIDEST
 
@@ -32,6 +33,7 @@ DEFAULTS = {"cpu": bfloat16, "cuda": float16, "opencl": float16}
 # Device types of other makers: there may be settings for them, and nothing is ever cast there.
 _OTHER_DEVICE_DEFAULTS = {
     "hpu": bfloat16, "ipu": float16, "maia": bfloat16, "mps": float16, "mtia": float16, "xla": bfloat16, "xpu": float16,
+    PRIVATE_USE: float16,
 }  # fmt: skip
 _BANNED = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -225,12 +227,13 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def _check_device_type(function: str, device_type) -> str:
-    """Return the device type, if it is valid."""
+    """Return the device type, if it is valid, by the name that settings have."""
     if not isinstance(device_type, str):
         raise TypeError(
             f"{function}(): argument 'device_type' (position 1) must be str, not {type(device_type).__name__}"
         )
-    return device(device_type).type
+    kind = device(device_type).type
+    return PRIVATE_USE if kind == private_use_type() else kind
 
 
 def _check_known_device_type(function: str, device_type) -> str:
@@ -371,7 +374,7 @@ class _AutocastRegion:
         self._before: list[tuple] = []  # a region may be nested in itself
 
     def __enter__(self) -> Any:
-        name = self.device
+        name = _check_device_type("autocast", self.device)
         self._before.append((_state.enabled[name], _state.dtypes[name], _state.cache_enabled))
         set_autocast_enabled(name, self._enabled)
         set_autocast_dtype(name, self.fast_dtype)
@@ -431,7 +434,8 @@ class autocast(_AutocastRegion):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         kind = device(device_type).type
-        super().__init__(kind, enabled and _is_supported(kind, fast), fast, caches)
+        own = _private_use_dtypes(kind) if kind == private_use_type() else None
+        super().__init__(kind, enabled and _is_supported(kind, fast, own), fast, caches)
 
     def __call__(self, func: Any) -> Any:
         if not callable(func):
@@ -475,11 +479,32 @@ def restore_current() -> list[_AutocastRegion]:
     return [_AutocastRegion(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
-def _is_supported(device_type: str, fast_dtype) -> bool:
-    """True if a region can cast; else a warning states why not."""
+def _private_use_dtypes(name: str) -> list[dtype]:
+    """Return the dtypes for regions on the device type that is left to others, by its module."""
+    found: Any = getattr(sys.modules[__package__.rpartition(".")[0]], name, None)
+    if not hasattr(found, "get_amp_supported_dtype"):
+        missing = "" if found is None else "But the func `get_amp_supported_dtype` is missing. \n"
+        raise AssertionError(
+            f"Tried to use AMP with the `{name}` backend, but the backend has not registered a module or  the module "
+            "miss some necessary funcs. The backend should register a module by `torch._register_device_module`, and "
+            f"the module must have these funcs: \n`get_amp_supported_dtype() -> List[torch.dtype]`. \n{missing}"
+        )
+    return list(found.get_amp_supported_dtype())
+
+
+def _is_supported(device_type: str, fast_dtype, others_dtypes: list[dtype] | None = None) -> bool:
+    """True if a region can cast; else a warning states why not. `others_dtypes`: of a device type of other makers."""
     if device_type == "cuda":
         if not _cuda_is_available():
             warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=3)
+            return False
+    elif others_dtypes is not None:
+        if fast_dtype not in others_dtypes:
+            warnings.warn(
+                f"In {device_type} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{device_type} Autocast only supports dtypes of {', '.join(map(str, others_dtypes))} currently.",
+                stacklevel=3,
+            )
             return False
     elif fast_dtype not in (bfloat16, float16):
         name = device_type.upper()

@@ -260,6 +260,12 @@ def _run_node(node, grads):
     return run_node(node, grads)
 
 
+def _raise_modified_error(value, node, have: int, expected: int):
+    from .saved_values import raise_modified_error
+
+    raise_modified_error(value, node, have, expected)
+
+
 def _saved_value(node, name: str):
     from .saved_tensors import saved_value
 
@@ -304,3 +310,4 @@ CALLBACKS.visible_tangents, CALLBACKS.drop_tangents, CALLBACKS.map_tangents = (
 CALLBACKS.copy_tangents = _with_tangents
 CALLBACKS.backward, CALLBACKS.run_node = backward, _run_node
 CALLBACKS.saved_value, CALLBACKS.saved_names = _saved_value, _saved_names
+CALLBACKS.raise_modified_error = _raise_modified_error

@@ -27,12 +27,13 @@ from .._dispatch.codegen.backward import backward_function
 from .._dispatch.dispatch_state import GLOBALS, HAS_WRAPPERS, LEAF, MODE, NO_GRAD, recording, set_grad_mode
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
-from .._dispatch.memory_layout import to_leaf_strides
+from .._dispatch.memory_layout import is_dense, to_leaf_strides
 from .._dispatch.numpy_errors import is_refusal, run_quietly
+from .._dispatch.shapes import contiguous_strides
 from .._settings import fork_locks
 from .._tensor import Parameter, Tensor
 from .._types.dtypes import COMPLEX, get_default_dtype
-from .._types.layouts import Size
+from .._types.layouts import Size, strided
 from .hook_runner import CURRENT_PASSES, check_hook_result, run_posthooks, run_prehooks
 from .saved_values import saved_output_raw, saved_output_tensor, saved_raw, saved_tensor
 
@@ -174,6 +175,15 @@ def select_mode(create_graph: bool, tensors) -> Any:
         if any(table is not None and table.wraps for table in tables):
             wanted = "ops"
     return RawMode if wanted is None else InterceptedMode if wanted == "ops" else wanted
+
+
+def _copy_for_leaf(tensor, g):
+    """A recorded copy of a leaf's first gradient, in the leaf's strides if these are dense."""
+    if g.layout is not strided:
+        return g.clone()
+    shape, strides = tuple(tensor.shape), tensor.stride()
+    strides = strides if is_dense(shape, strides) else contiguous_strides(shape)
+    return g.new_empty_strided(shape, strides).copy_(g)
 
 
 class BackwardPass:
@@ -439,14 +449,7 @@ class BackwardPass:
             g, table, add = g._tl_array, g._tl_kernels, RawMode.add
             self.given |= {id(g)} if kept else set()
         elif self.mode.differentiable:
-            found.grad = (
-                g.clone()
-                if found.grad is None and (g._tl_node is None or id(g) in self.given)
-                else g
-                if found.grad is None
-                else CALLBACKS.F.add(found.grad, g)
-            )
-            self.given.add(id(g))
+            found.grad = _copy_for_leaf(tensor, g) if found.grad is None else CALLBACKS.F.add(found.grad, g)
             return
         if found.grad is None:
             if g.__class__ is not table.array:
@@ -457,11 +460,9 @@ class BackwardPass:
                 g = to_leaf_strides(table, g, tensor._tl_array)
             self.given.add(id(g))
             found.grad = call.wrap_array(table, g, tensor.dtype)
-        elif found.grad._tl_node is None:
-            # In place, as in PyTorch: tensors that share memory with `.grad` see the sum.
-            accumulate_in_place(table, found.grad, g, add)
         else:
-            found.grad = CALLBACKS.F.add(found.grad, call.wrap_array(table, g))
+            # In place, as in PyTorch, with the history that `.grad` has: tensors that share its memory see the sum.
+            accumulate_in_place(table, found.grad, g, add)
 
     def executes(self, what) -> bool:
         """True if the pass runs this node, or adds to this leaf."""

@@ -26,6 +26,7 @@ from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACH
 from .._dispatch.hooks import pack_saved_tensor
 from .._dispatch.in_place_calls import rebase_history
 from .._dispatch.interceptors import vmap_custom_function
+from .._dispatch.public_functions import torch
 from .._tensor import Tensor
 from ._function_context import FunctionCtx
 from .hook_runner import is_expandable_to
@@ -669,7 +670,9 @@ class DelayedError:
         self.message = message.decode() if isinstance(message, bytes) else message
 
     def __call__(self, *tensors):
-        found = _Error.apply(self.message, *tensors)
+        # A tensor without gradient stands for None, which has an edge of the node too.
+        found = _Error.apply(self.message, *[torch.empty((0,)) if t is None else t for t in tensors])
+        found = tuple(None if t is None else part for t, part in zip(tensors, found, strict=True))
         return found if len(found) > 1 else found[0]
 
 

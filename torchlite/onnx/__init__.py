@@ -9,6 +9,7 @@ from torchlite._settings.module_dir import make_module_dir
 
 from . import errors as errors
 from . import symbolic_helper as symbolic_helper
+from . import symbolic_opset9 as symbolic_opset9
 from . import symbolic_opset11 as symbolic_opset11
 from ._enums import OperatorExportTypes as OperatorExportTypes
 from ._enums import TensorProtoDataType as TensorProtoDataType

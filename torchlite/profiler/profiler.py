@@ -18,10 +18,21 @@ from torchlite.autograd.profiler import KinetoStepTracker, record_function
 from torchlite.autograd.profiler_util import EventList
 from torchlite.optim import optimizer as _optimizer
 
+from .._types.devices import private_use_type
+
 PROFILER_STEP_NAME = "ProfilerStep"
 
 
-class ProfilerActivity(enum.Enum):
+class _ActivityType(enum.EnumType):
+    """The class of `ProfilerActivity`: its member `PrivateUse1` has the name of the device type in capitals, too."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name != "PRIVATEUSEONE" and name == private_use_type().upper():
+            return cls["PrivateUse1"]
+        raise AttributeError(name)
+
+
+class ProfilerActivity(enum.Enum, metaclass=_ActivityType):
     """What a profile records: the CPU, or a type of device.
 
     Example:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from torchlite._settings.module_dir import make_module_dir
 
 _MODULES = {
-    "_device", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
-    "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "serialization", "tensorboard",
-    "weak",
+    "_device", "_python_dispatch", "_pytree", "backend_registration", "benchmark", "checkpoint", "collect_env",
+    "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker",
+    "serialization", "tensorboard", "weak",
 }  # fmt: skip
-_MODULE_OF = {"swap_tensors": "_swap_tensors"}
+_MODULE_OF = {"rename_privateuse1_backend": "backend_registration", "swap_tensors": "_swap_tensors"}
 
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from . import dlpack as dlpack
     from . import hooks as hooks
     from ._swap_tensors import swap_tensors as swap_tensors
+    from .backend_registration import rename_privateuse1_backend as rename_privateuse1_backend
 else:
 
     def __getattr__(name):
@@ -31,4 +32,4 @@ else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-__dir__ = make_module_dir(globals(), "swap_tensors")
+__dir__ = make_module_dir(globals(), "rename_privateuse1_backend swap_tensors")

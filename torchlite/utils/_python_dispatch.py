@@ -8,7 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.torch_dispatch import DispatchMode
-from torchlite._dispatch.interceptors import show_only_within, stack
+from torchlite._dispatch.interceptors import Interceptor, show_only_within, stack
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
@@ -57,12 +57,12 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _get_current_dispatch_mode_stack() -> list[DispatchMode]:
+def _get_current_dispatch_mode_stack() -> list[Interceptor]:
     """The modes of this thread, the innermost last."""
-    return [item for item in stack.items if isinstance(item, DispatchMode)]
+    return [item for item in stack.items if item.is_dispatch_mode]
 
 
-def _get_current_dispatch_mode() -> DispatchMode | None:
+def _get_current_dispatch_mode() -> Interceptor | None:
     """The innermost mode of this thread."""
     return next(reversed(_get_current_dispatch_mode_stack()), None)
 
@@ -85,7 +85,7 @@ def _without_modes(*modes: Any) -> show_only_within:
 
 
 @contextlib.contextmanager
-def _disable_current_modes() -> Iterator[list[DispatchMode]]:
+def _disable_current_modes() -> Iterator[list[Interceptor]]:
     """Without the dispatch modes of this thread, for a block."""
     modes = _get_current_dispatch_mode_stack()
     with _without_modes(*modes):
@@ -93,7 +93,7 @@ def _disable_current_modes() -> Iterator[list[DispatchMode]]:
 
 
 @contextlib.contextmanager
-def _pop_mode_temporarily(k: Any = None) -> Iterator[DispatchMode]:
+def _pop_mode_temporarily(k: Any = None) -> Iterator[Interceptor]:
     """Without the innermost mode, for a block."""
     mode = _get_current_dispatch_mode_stack()[-1]
     with _without_modes(mode):

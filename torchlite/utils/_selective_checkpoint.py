@@ -76,6 +76,7 @@ class _SelectiveCheckpointMode(Interceptor):
     """
 
     is_recompute = False
+    is_dispatch_mode = True
 
     def __init__(self, policy: Any, storage: Any, may_change: bool) -> None:
         self.policy, self.storage, self.may_change = policy, storage, may_change
@@ -133,8 +134,8 @@ class _CachedOutput:
     """The output of a custom op: tensors in any nesting, and other values."""
 
     def __init__(self, result: Any) -> None:
-        self.result = tree_map_only(Tensor, Tensor.detach, result)
-        self.tensors = [t for t in tree_leaves(self.result) if isinstance(t, Tensor)]
+        self.val = tree_map_only(Tensor, Tensor.detach, result)
+        self.tensors = [t for t in tree_leaves(self.val) if isinstance(t, Tensor)]
         self.versions = [t._version for t in self.tensors]
 
     @property
@@ -165,7 +166,7 @@ class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
         return replay_op(op, args, kwargs, self.pop_saved(name))
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        return tree_map_only(Tensor, Tensor.detach, self.pop_saved(name).result)
+        return tree_map_only(Tensor, Tensor.detach, self.pop_saved(name).val)
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:

@@ -27,6 +27,8 @@ from ._selective_checkpoint import (
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
+from ._selective_checkpoint import _CachedTorchDispatchMode as _CachedTorchDispatchMode
+from ._selective_checkpoint import _CachingTorchDispatchMode as _CachingTorchDispatchMode
 
 __all__ = [
     "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "SAC_IGNORED_OPS",

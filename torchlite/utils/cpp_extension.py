@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from typing import Any, NoReturn
 
 from torchlite._settings.module_dir import make_module_dir
 
 __all__ = [
-    "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "load", "load_inline",
+    "BuildExtension", "CUDAExtension", "CppExtension", "check_compiler_ok_for_platform", "include_paths",
+    "is_ninja_available", "load", "load_inline",
 ]  # fmt: skip
 
 CUDA_HOME: str | None = None
@@ -24,6 +28,42 @@ def is_ninja_available() -> bool:
         True
     """
     return shutil.which("ninja") is not None
+
+
+def check_compiler_ok_for_platform(compiler: str) -> bool:
+    """Returns whether a compiler is of the kind for the platform: GCC on Linux, Clang on macOS, any on Windows.
+
+    Args:
+        compiler: Name or path of the program.
+
+    Example:
+        >>> torch.utils.cpp_extension.check_compiler_ok_for_platform("no such program")
+        False
+    """
+    if sys.platform == "win32":
+        return True
+    path = shutil.which(compiler)
+    if path is None:
+        return False
+    wanted = ("clang++", "clang") if sys.platform == "darwin" else ("g++", "gcc", "gnu-c++", "gnu-cc")
+    if any(name in os.path.realpath(path) for name in wanted):
+        return True
+    # A wrapper, such as one that caches objects, names the compiler behind it.
+    for option in ("-v", "--version"):
+        found = subprocess.run(
+            [compiler, option],
+            capture_output=True,
+            check=False,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+        )
+        if found.returncode == 0:
+            text = found.stdout + found.stderr
+            if sys.platform == "darwin":
+                return "Apple" in text
+            return any(name in line for line in text.splitlines() for name in wanted if line.startswith("COLLECT_GCC="))
+    return False
 
 
 def _make_unsupported_function(name: str) -> Any:

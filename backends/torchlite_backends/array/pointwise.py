@@ -243,5 +243,4 @@ def to(input, dtype):
             return is_nonzero_complex32(input)
     if (kind == "V" or target.kind == "V") and (input.dtype.names or target.itemsize == 1):
         return opaque_dtypes.cast(input, dtype)
-    special = 0 in input.strides or 1 in input.shape
-    return copy_preserving_strides(input, target) if special else input.astype(target)
+    return copy_preserving_strides(input, target)

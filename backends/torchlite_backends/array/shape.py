@@ -5,15 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torchlite._dispatch.memory_layout import (
-    apply_rule_to_ufuncs,
-    channels_last_strides,
-    infer_dense_strides,
-    is_channels_last,
-    strides_of,
-)
+from torchlite._dispatch.memory_layout import apply_rule_to_ufuncs, infer_dense_strides, is_channels_last, strides_of
 from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
-from torchlite._dispatch.shapes import contiguous_strides, wrap_dim, wrap_dims
+from torchlite._dispatch.shapes import contiguous_strides, memory_format_strides, wrap_dim, wrap_dims
+from torchlite._types.layouts import contiguous_format, preserve_format
 
 from .storage import base_owner, data_pointer, storage_block, strided_view
 
@@ -118,18 +113,15 @@ def flip(input, dims):
 
 
 def clone(input, *, memory_format=None):
-    name = getattr(memory_format, "name", "preserve_format")
-    if name.startswith("channels_last"):
-        return _clone_channels_last(input)
-    if name == "contiguous_format":
-        return _set_strides(input.copy(order="C"), contiguous_strides(input.shape))
-    strides = input.strides
-    if 0 in strides:
-        return copy_preserving_strides(input, input.dtype)
-    out = input.copy(order="K")
-    if 1 not in input.shape or out.strides == strides:
-        return out
-    return _set_strides(out, infer_dense_strides(input.shape, strides_of(input)))
+    if memory_format is None or memory_format is preserve_format:
+        strides = input.strides
+        if 0 in strides:
+            return copy_preserving_strides(input, input.dtype)
+        out = input.copy(order="K")
+        return out if 1 not in input.shape or out.strides == strides else set_strides_like(out, input)
+    if memory_format is contiguous_format:
+        return set_strides(input.copy(order="C"), contiguous_strides(input.shape))
+    return _clone_channels_last(input, memory_format)
 
 
 def copy_preserving_strides(input, dtype):
@@ -137,9 +129,7 @@ def copy_preserving_strides(input, dtype):
     shape, strides = input.shape, input.strides
     if 0 not in strides:
         out = input.astype(dtype)
-        if 1 not in shape or _is_same_layout(strides, input.itemsize, out.strides, out.itemsize):
-            return out
-        return _set_strides(out, infer_dense_strides(shape, strides_of(input)))
+        return out if 1 not in shape or _is_row_major(shape, strides, input.itemsize) else set_strides_like(out, input)
     # NumPy would change the order of dimensions.
     steps = infer_dense_strides(shape, strides_of(input))
     order = sorted(range(len(shape)), key=lambda d: -steps[d])
@@ -149,29 +139,35 @@ def copy_preserving_strides(input, dtype):
 
 
 @functools.lru_cache(4096)
-def _is_same_layout(strides, itemsize, others, other_itemsize):
-    """True if strides in bytes of elements of two sizes are the same numbers of elements."""
-    return tuple([step * other_itemsize for step in strides]) == tuple([step * itemsize for step in others])
+def _is_row_major(shape, strides, itemsize):
+    """True if an array's strides in bytes are those of a new array, which NumPy's copies have."""
+    return strides == tuple([step * itemsize for step in contiguous_strides(shape)])
 
 
-def _set_strides(out, steps):
+def set_strides_like(out, input):
+    """Return NumPy's copy of an array with PyTorch's strides, which differ in dimensions of length one only."""
+    return set_strides(out, infer_dense_strides(input.shape, strides_of(input)))
+
+
+def set_strides(out, steps):
     """Return a new array with these strides, which may differ from its own in dimensions of length one."""
     if 1 not in out.shape or strides_of(out) == steps:
         return out
     return strided_view(out, out.shape, tuple([step * out.itemsize for step in steps]))
 
 
-def _clone_channels_last(input):
+def _clone_channels_last(input, memory_format):
+    strides = memory_format_strides(input.shape, memory_format.name)
     apply_rule_to_ufuncs()
     order = (0, *range(2, input.ndim), 1)
     back = (0, input.ndim - 1, *range(1, input.ndim - 1))
     out = xp.transpose(xp.transpose(input, order).copy(order="C"), back)
-    return _set_strides(out, channels_last_strides(out.shape))
+    return set_strides(out, strides)
 
 
 def contiguous(input, memory_format=None):
     if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return input if is_channels_last(input.shape, strides_of(input)) else _clone_channels_last(input)
+        return input if is_channels_last(input.shape, strides_of(input)) else _clone_channels_last(input, memory_format)
     return input if input.flags.c_contiguous else input.copy(order="C")
 
 

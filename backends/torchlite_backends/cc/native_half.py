@@ -155,8 +155,8 @@ _kernels = {
 def cast(device: Any, x: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """Return a copy in float32 of half precision, or the reverse; None if nothing was done."""
     half, wide = (x.dtype, dtype) if dtype == F32 else (dtype, x.dtype)
-    if half not in _SHORT or wide != F32 or not x.flags.c_contiguous:
-        return None
+    if half not in _SHORT or wide != F32 or x.__class__ is not np.ndarray or not x.flags.c_contiguous:
+        return None  # sums of all elements are NumPy's scalars
     out = np.empty(x.shape, dtype)
     kernel = _kernels["widen" if dtype == F32 else "narrow", half]
     return out if kernel(device, -(-x.size // _BLOCK), 6 * x.size, x, out, x.size) else None

@@ -70,7 +70,7 @@ def _call_signature(args: Any, options: dict[str, Any]) -> tuple:
     for x in (*args, *options.values()):
         if x.__class__ is np.ndarray:
             found += (x.dtype, x.shape, x.strides)
-        elif x.__class__ is tuple or x.__class__ is list:
+        elif isinstance(x, (tuple, list)):
             found.append(_call_signature(x, {}))
         else:
             found.append(repr(x))

@@ -166,7 +166,12 @@ def matmul(input, other):
     # An array's own `dot` starts BLAS in a third of the time of np.matmul, and two thirds of that of np.dot.
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
-        return input.dot(other) if input.size < SMALL > other.size and len(other) > 1 else matmul_bias(input, other)
+        terms = len(other)
+        if terms > 1:
+            return input.dot(other) if input.size < SMALL > other.size else matmul_bias(input, other)
+        return (
+            np.multiply(input, other) if terms == 1 == input.shape[1] and len(input) > 1 else matmul_bias(input, other)
+        )
     if input.ndim == 1 and input.shape == other.shape and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
         return dot_vectors(input, other)
     return np.asarray(_shared_matmul(input, other), order="C")

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 import torchlite_backends.array
+from torchlite._dispatch.shapes import contiguous_strides
+from torchlite._types.layouts import contiguous_format, preserve_format
 from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
 from torchlite_backends.array.dim_checks import wrap_dims
 from torchlite_backends.array.gather_scatter import _masked_fill as _shared_masked_fill
@@ -24,6 +26,7 @@ from torchlite_backends.array.reduce import argmax as _shared_argmax
 from torchlite_backends.array.reduce import argmin as _shared_argmin
 from torchlite_backends.array.reduce import sum as _shared_sum
 from torchlite_backends.array.shape import clone as _shared_clone
+from torchlite_backends.array.shape import copy_preserving_strides, set_strides, set_strides_like
 from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
 from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
 from torchlite_backends.array.statistics import prod as _shared_prod
@@ -49,6 +52,7 @@ from .threaded_reductions import (
 # over 400,000 floats in cache or an expensive one over 40,000. Parts of flat arrays are multiples of a step, to end at
 # cache lines.
 MIN_SIZE_CHEAP, MIN_SIZE_EXPENSIVE, _STEP = 1 << 19, 1 << 16, 1 << 12
+_BY_BITS = frozenset(("ef", "fe"))
 # An axis this long is cut evenly enough for any number of cores.
 _LONG = 64
 _CHEAP_UFUNCS = frozenset(
@@ -204,26 +208,20 @@ def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def to(input, dtype):
-    target = dtype.np
-    if input.dtype == target:
+    source, target = input.dtype, dtype.np
+    if source == target:
         return input
-    if native_halves.cast is not None and {input.itemsize, target.itemsize} == {2, 4}:
+    if native_halves.cast is not None and {source.itemsize, target.itemsize} == {2, 4}:
         out = native_halves.cast(input, target)
         if out is not None:
             return out
-    if input.flags.c_contiguous and (input.dtype.char, target.char) in (("e", "f"), ("f", "e")):
+    if source.char + target.char in _BY_BITS and input.flags.c_contiguous:
         return cast_by_bits(input, target)
-    if (
-        input.size < MIN_SIZE_CHEAP
-        or 0 in input.strides
-        or input.dtype.kind in "cWV"
-        or target.kind == "V"
-        or not can_share_work()
-    ):
+    if source.kind in "cWV" or target.kind == "V":
         return _shared_to(input, dtype)
-    out = np.empty_like(input, target)
-    _copy_parts(out, input)
-    return out
+    if input.size < MIN_SIZE_CHEAP or 0 in input.strides or not can_share_work():
+        return copy_preserving_strides(input, target)
+    return _copy_in_parts(input, target)
 
 
 def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
@@ -249,14 +247,24 @@ def large__copy(input, src):
 
 
 def large_clone(input, *, memory_format=None):
-    name = getattr(memory_format, "name", "preserve_format")
-    if input.size < MIN_SIZE_CHEAP or name.startswith("channels_last") or 0 in input.strides or not can_share_work():
+    preserves = memory_format is None or memory_format is preserve_format
+    if (
+        input.size < MIN_SIZE_CHEAP
+        or not preserves
+        and memory_format is not contiguous_format
+        or 0 in input.strides
+        or not can_share_work()
+    ):
         return _shared_clone(input, memory_format=memory_format)
-    if name == "contiguous_format":
-        return copy_row_major(input)
-    out = np.empty_like(input)
+    if not preserves:
+        return set_strides(copy_row_major(input), contiguous_strides(input.shape))
+    return _copy_in_parts(input, input.dtype)
+
+
+def _copy_in_parts(input, dtype):
+    out = np.empty_like(input, dtype)
     _copy_parts(out, input)
-    return out
+    return set_strides_like(out, input)
 
 
 def large_flip(input, dims):

@@ -38,6 +38,12 @@ def test_all_halves_are_widened(engine, half):
         assert np.array_equal(half_casts.cast_half(part, SINGLE), part.astype(SINGLE), equal_nan=True)
 
 
+def test_a_gradient_that_is_one_number_is_rounded(engine):
+    x = torch.ones(2, dtype=torch.float16, requires_grad=True)
+    (x.sum() * torch.tensor(3.0)).backward()
+    assert x.grad.dtype is torch.float16 and x.grad.tolist() == [3.0, 3.0]
+
+
 @pytest.mark.parametrize("half", HALVES, ids=str)
 def test_floats_are_rounded_to_even(engine, half):
     wide = np.arange(1 << 16, dtype=np.uint16).view(half).astype(SINGLE)

@@ -10,6 +10,8 @@ from torchlite.nn import functional as F
 from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_
 from torchlite.nn.parameter import Parameter
 
+from ..._dispatch.interceptors import stack
+from ..._dispatch.tracing import TRACES
 from ..._types.package_name import package_name
 from ._attention_masks import additive_mask, dtype_or_none
 from .linear import NonDynamicallyQuantizableLinear
@@ -193,6 +195,30 @@ class MultiheadAttention(Module):
             RuntimeError: ``is_causal`` without ``attn_mask``, or the shapes do not match.
         """
         batched = query.dim() == 3
+        if (
+            batched
+            and query is key is value
+            and self.batch_first
+            and not self.training
+            and not (is_causal and attn_mask is None)
+            and _can_run_native(self, query, key_padding_mask, attn_mask)
+        ):
+            mask, mask_type = self.merge_masks(attn_mask, key_padding_mask, query)
+            return torch._native_multi_head_attention(
+                query,
+                key,
+                value,
+                self.embed_dim,
+                self.num_heads,
+                self.in_proj_weight,
+                self.in_proj_bias,
+                self.out_proj.weight,
+                self.out_proj.bias,
+                mask,
+                need_weights,
+                average_attn_weights,
+                mask_type,
+            )
         key_padding_mask = additive_mask(
             key_padding_mask, "key_padding_mask", query.dtype, dtype_or_none(attn_mask), "attn_mask"
         )
@@ -264,5 +290,32 @@ class MultiheadAttention(Module):
             merged = merged + key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
         return merged, 2
 
+
+def _can_run_native(
+    layer: MultiheadAttention, query: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
+) -> bool:
+    """Whether self-attention of a batch runs as one op: no gradient is wanted and nothing watches the ops."""
+    if (
+        stack.items
+        or TRACES
+        or layer.num_heads % 2
+        or layer.in_proj_bias is None
+        or layer.in_proj_weight is None
+        or layer.bias_k is not None
+        or layer.add_zero_attn
+        or not torch.backends.mha.get_fastpath_enabled()
+    ):
+        return False
+    out, dtype, recorded = layer.out_proj, query.dtype, torch.is_grad_enabled()
+    for tensor in (query, layer.in_proj_weight, layer.in_proj_bias, out.weight, out.bias):
+        if tensor.__class__ not in _PLAIN or tensor.dtype is not dtype or recorded and tensor.requires_grad:
+            return False
+    for mask in (key_padding_mask, attn_mask):
+        if mask is not None and (mask.__class__ is not torch.Tensor or mask.dtype is not torch.bool):
+            return False
+    return True
+
+
+_PLAIN = (torch.Tensor, Parameter)
 
 adopt_class(MultiheadAttention, f"{package_name()}.nn.modules.activation")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OnnxExporterError
+from ..symbolic_opset9 import _prepare_onnx_paddings
 from .elementwise import to_common_type
 from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, dtype_name, is_fixed, translates
 
@@ -238,9 +239,8 @@ def pad(w: OnnxGraphBuilder, x: WriterValue, pad: Any, mode: Any = "constant", v
     name = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
     if not len(pad):
         return w.op("Identity", x)
-    begin, end = [0] * x.ndim, [0] * x.ndim
-    for i in range(len(pad) // 2):
-        begin[x.ndim - 1 - i], end[x.ndim - 1 - i] = pad[2 * i], pad[2 * i + 1]
+    both = _prepare_onnx_paddings(x.ndim, pad)
+    begin, end = both[: x.ndim], both[x.ndim :]
     if name == "wrap" and w.version < 19:
         out: Any = x
         for d in range(x.ndim):
@@ -252,7 +252,7 @@ def pad(w: OnnxGraphBuilder, x: WriterValue, pad: Any, mode: Any = "constant", v
             out = w.op("Concat", *parts, axis=d) if len(parts) > 1 else out
         return w.put(out)
     filling = w.constant(value or 0, x.dtype) if name == "constant" else None
-    return w.op("Pad", x, w.ints([*begin, *end]), filling, mode=name)
+    return w.op("Pad", x, w.ints(both), filling, mode=name)
 
 
 for _name in ("reflection", "replication"):

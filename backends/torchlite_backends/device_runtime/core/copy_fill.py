@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._dispatch.memory_layout import infer_dense_strides, is_channels_last
+from torchlite._dispatch.shapes import memory_format_strides
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 
@@ -83,21 +84,23 @@ def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
     return out
 
 
-def to_channels_last(x: Array) -> Array:
-    """Return a channels-last copy."""
+def to_channels_last(x: Array, name: str | None = None) -> Array:
+    """Return a channels-last copy; the name of a format is checked against the number of dimensions."""
+    if name is not None:
+        memory_format_strides(x.shape, name)
     return copy_into(empty_channels_last(x.device, x.shape, x.kind), x)
 
 
 def clone(input, *, memory_format=None):
     name = getattr(memory_format, "name", "preserve_format")
     if name.startswith("channels_last"):
-        return to_channels_last(input)
+        return to_channels_last(input, name)
     return clone_row_major(input) if name == "contiguous_format" else copy_preserving_order(input)
 
 
 def contiguous(input, memory_format=None):
     if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return input if is_channels_last(input.shape, input.steps) else to_channels_last(input)
+        return input if is_channels_last(input.shape, input.steps) else to_channels_last(input, memory_format.name)
     return as_contiguous(input)
 
 
