@@ -22,7 +22,10 @@ _NARROW, _WIDE = 64, 1 << 13
 
 def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False, wide: bool = False) -> Any:
     """`np.add.reduce` over axes: None for all, a number, or a tuple; the result is float64 if `wide`."""
-    total = _sum_in_float64(x, axes, keepdim)
+    if axes is None and not keepdim and x.size <= _PART and x.flags.c_contiguous:
+        total = sum_row(x.reshape(-1))
+    else:
+        total = _sum_in_float64(x, axes, keepdim)
     return total if wide else total.astype(x.dtype, copy=False)
 
 
