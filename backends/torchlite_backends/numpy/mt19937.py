@@ -11,6 +11,7 @@ import os
 import threading
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from torchlite._settings import fork_locks
 from torchlite_backends.cpu_engines.engine_selection import find_native
@@ -32,6 +33,16 @@ STATE = np.dtype(
 _MANY = 1 << 13
 
 
+class _NoSeed(ISeedSequence):
+    """Seed of a twister that is seeded at once: NumPy's own sequence takes three quarters of the time."""
+
+    def generate_state(self, n_words: int, dtype: type = np.uint32) -> np.ndarray:
+        return np.zeros(n_words, dtype)
+
+
+_NO_SEED = _NoSeed()
+
+
 class Engine:
     """Generator of the NumPy backend.
 
@@ -41,7 +52,7 @@ class Engine:
 
     def __init__(self, seed: int = 5489) -> None:
         self.lock = fork_locks.acquire_before_fork(threading.RLock())
-        self._twister = np.random.MT19937(0)
+        self._twister = np.random.MT19937(_NO_SEED)  # type: ignore[arg-type]
         self._draw = np.random.Generator(self._twister).integers
         self.manual_seed(seed)
 
