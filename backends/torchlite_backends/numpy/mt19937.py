@@ -7,11 +7,12 @@ PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+from typing import Any
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 
 from torchlite._settings import fork_locks
 from torchlite_backends.cpu_engines.engine_selection import find_native
@@ -33,14 +34,18 @@ STATE = np.dtype(
 _MANY = 1 << 13
 
 
-class _NoSeed(ISeedSequence):
-    """Seed of a twister that is seeded at once: NumPy's own sequence takes three quarters of the time."""
+@functools.cache
+def _zeros_as_seed() -> Any:
+    """Return the seed of a twister that is seeded at once: NumPy's own sequence takes three quarters of the time.
 
-    def generate_state(self, n_words: int, dtype: type = np.uint32) -> np.ndarray:
-        return np.zeros(n_words, dtype)
+    `numpy.random` is loaded with the first generator.
+    """
 
+    class Zeros(np.random.bit_generator.ISeedSequence):
+        def generate_state(self, n_words: int, dtype: type = np.uint32) -> np.ndarray:
+            return np.zeros(n_words, dtype)
 
-_NO_SEED = _NoSeed()
+    return Zeros()
 
 
 class Engine:
@@ -52,7 +57,7 @@ class Engine:
 
     def __init__(self, seed: int = 5489) -> None:
         self.lock = fork_locks.acquire_before_fork(threading.RLock())
-        self._twister = np.random.MT19937(_NO_SEED)  # type: ignore[arg-type]
+        self._twister = np.random.MT19937(_zeros_as_seed())
         self._draw = np.random.Generator(self._twister).integers
         self.manual_seed(seed)
 
