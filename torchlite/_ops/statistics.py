@@ -573,7 +573,7 @@ op(
 # --- without NaN -------------------------------------------------------------------
 
 
-def _nansum(F, input, dim=None, keepdim=False, *, dtype=None):
+def _nansum(F, input, dim=None, keepdim=False, dtype=None):
     if F.dtype_of(input).category == 2:
         input = F.where(F.isnan(input), F._zeros_like(input), input)
     return F.sum(input, dim, keepdim, dtype=dtype)
