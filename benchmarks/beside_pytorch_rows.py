@@ -324,6 +324,39 @@ CONV_ROWS: dict[str, Row] = {
     "conv2d 64x64, k 31": ("x = torch.rand(1, 4, 64, 64); w = torch.rand(4, 4, 31, 31)", "F.conv2d(x, w)"),
 }
 
+# Samples of distributions: 1e5 values each.
+_SAMPLES = "D = torch.distributions; a = torch.rand(100000); "
+SAMPLER_ROWS: dict[str, Row] = {
+    name: (_SAMPLES + "d = " + text, "d.sample()")
+    for name, text in {
+        "Gamma(2)": "D.Gamma(a * 0 + 2, a * 0 + 1)",
+        "Gamma(1 to 10)": "D.Gamma(a * 9 + 1, a * 0 + 1)",
+        "Gamma(0 to 1)": "D.Gamma(a, a * 0 + 1)",
+        "Beta(2, 3)": "D.Beta(a * 0 + 2, a * 0 + 3)",
+        "Beta(0 to 1, 0.5)": "D.Beta(a, a * 0 + .5)",
+        "Dirichlet of 5": "D.Dirichlet(a.view(-1, 5) + 1)",
+        "Dirichlet of 100": "D.Dirichlet(a.view(-1, 100) + .1)",
+        "Binomial(10, 0.3)": "D.Binomial(10, a * 0 + .3)",
+        "Binomial(1000, 0.3)": "D.Binomial(1000, a * 0 + .3)",
+        "Binomial(100, 0 to 1)": "D.Binomial(100, a)",
+        "Binomial(0 to 100, 0 to 1)": "D.Binomial((a * 100).round(), a.flip(0))",
+        "Poisson(0 to 5)": "D.Poisson(a * 5)",
+        "Poisson(3)": "D.Poisson(a * 0 + 3)",
+        "Poisson(100)": "D.Poisson(a * 0 + 100)",
+        "NegativeBinomial(10, 0.5)": "D.NegativeBinomial(10, a * 0 + .5)",
+        "StudentT(3)": "D.StudentT(a * 0 + 3)",
+        "VonMises(0, 1)": "D.VonMises(a * 0, a * 0 + 1)",
+        "Normal(0, 1)": "D.Normal(a, a + 1)",
+    }.items()
+}
+SAMPLER_ROWS |= {
+    "Multinomial(100) of 10, 1e4": ("d = torch.distributions.Multinomial(100, torch.rand(10))", "d.sample((10000,))"),
+    "Multinomial(100) of 1000 x 10": ("d = torch.distributions.Multinomial(100, torch.rand(1000, 10))", "d.sample()"),
+    "Categorical of 10, 1e5": ("d = torch.distributions.Categorical(torch.rand(10))", "d.sample((100000,))"),
+    "multinomial 1000 x 100, replacement": ("p = torch.rand(1000, 100)", "torch.multinomial(p, 100, True)"),
+    "multinomial of 1e5": ("p = torch.rand(100000)", "torch.multinomial(p, 1000)"),
+}
+
 # Every op on 1e5 elements: x, y are positive floats, n an integer matrix, b booleans, v a vector, q a small square.
 _OPS_PREPARE = (
     "torch.set_grad_enabled(False); x = torch.rand(316, 316) + .1; y = torch.rand(316, 316) + .1; s = x[0];"
@@ -459,5 +492,6 @@ GROUPS: dict[str, dict[str, Row]] = {
     "products": PRODUCT_ROWS,
     "pooling": POOLING_ROWS,
     "convolutions": CONV_ROWS,
+    "samplers": SAMPLER_ROWS,
     "ops": OP_ROWS,
 }

@@ -289,3 +289,62 @@ def test_a_real_dtype_takes_the_real_parts(reduce, device):
     if reduce != "mean":
         out = torch.empty_like(found)
         assert getattr(torch, reduce)(x, 0, out=out).tolist() == found.tolist()
+
+
+def test_sums_without_nan(device):
+    x = torch.from_numpy(numbers(300, 400)).to(device)
+    assert_close(torch.nansum(x), x.cpu().double().sum(), 4)
+    with_nan = x.clone()
+    with_nan[::7, 3] = math.nan
+    right = np.nansum(np.asarray(with_nan.cpu().double()), 1)
+    assert_close(torch.nansum(with_nan, 1), right, 4)
+    assert torch.nansum(torch.full((9,), math.nan, device=device)) == 0
+    assert torch.nansum(torch.zeros(0, device=device)) == 0
+    infinite = torch.tensor([math.inf, -math.inf, math.nan], device=device)
+    assert torch.nansum(infinite).isnan() and torch.nansum(infinite[::2]) == math.inf
+    assert torch.nansum(torch.tensor([1.5, math.nan], device=device), dtype=torch.int64) == 1
+    for dtype in (torch.float16, torch.bfloat16):
+        assert torch.nansum(torch.tensor([1.5, math.nan, 2], dtype=dtype, device=device)) == 3.5
+    leaf = torch.tensor([1.0, math.nan], device=device, requires_grad=True)
+    torch.nansum(leaf).backward()
+    assert leaf.grad.tolist() == [1.0, 0.0]
+
+
+def test_traces(device):
+    x = torch.from_numpy(numbers(300, 200)).to(device)
+    assert_close(torch.trace(x), np.trace(np.asarray(x.cpu().double())), 4)
+    assert_close(torch.trace(x.t()), np.trace(np.asarray(x.cpu().double())), 4)
+    assert torch.trace(torch.ones(3, 4, dtype=torch.uint8, device=device)).dtype == torch.int64
+    assert torch.trace(torch.ones(0, 4, device=device)) == 0
+    with pytest.raises(RuntimeError, match="expected a matrix, but got tensor with dim 3"):
+        torch.trace(torch.ones(2, 2, 2, device=device))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+def test_long_bags(device, mode, dtype):
+    weight = torch.from_numpy(numbers(50, 24)).to(device).to(dtype).requires_grad_()
+    index = torch.from_numpy(np.random.default_rng(2).integers(0, 50, (30, 200))).to(device)
+    wide = weight.detach().cpu().double()[index.cpu()]
+    right = wide.sum(1) if mode == "sum" else wide.mean(1)
+    found = F.embedding_bag(index, weight, mode=mode)
+    assert found.dtype == dtype
+    slack = 8 if dtype is not torch.float16 else 2**13
+    assert_close(found, right, slack)
+    found.sum().backward()
+    counts = np.bincount(np.asarray(index.cpu()).ravel(), minlength=50) / (1 if mode == "sum" else 200)
+    assert_close(weight.grad[:, 0], counts, slack)
+
+
+def test_losses_of_classes_leave_out_what_is_ignored(device):
+    x = torch.tensor([[-1.0, -math.inf], [-3.0, -4.0]], device=device, requires_grad=True)
+    target = torch.tensor([1, 0], device=device)
+    assert F.nll_loss(x, target, ignore_index=1) == 3
+    F.nll_loss(x, target, ignore_index=1).backward()
+    assert x.grad.tolist() == [[0, 0], [-1, 0]]
+    assert F.nll_loss(x, target, reduction="none").tolist() == [math.inf, 3]
+    assert F.nll_loss(x[:0], target[:0]).isnan() and F.nll_loss(x[:0], target[:0], reduction="sum") == 0
+    pixels = torch.arange(24.0, device=device).reshape(2, 3, 4)
+    places = torch.tensor([[0, 1, 2, 0], [2, 2, -100, 1]], device=device)
+    assert F.nll_loss(pixels, places, reduction="none").tolist() == [[0, -5, -10, -3], [-20, -21, 0, -19]]
+    assert F.nll_loss(pixels.bfloat16(), places, reduction="sum") == -78

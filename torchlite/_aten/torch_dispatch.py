@@ -27,7 +27,7 @@ from .._dispatch.interceptors import (
     torch_dispatch_classes,
 )
 from .._dispatch.meta_backend import MetaArray
-from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, REGISTRY, VIEW, Op
 from .._dispatch.shapes import broadcast_shapes
 from .._library.library_op import LibraryOp
 from .._types.devices import device, get_default_device
@@ -91,6 +91,11 @@ def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
     return _present_as_unsafe_view(F.bmm(left, right), [*lead, n, m])
 
 
+def _by_composite(name: str) -> Callable:
+    """Return a function that computes a record by its composite."""
+    return lambda F, *values: REGISTRY[name].composite(F, *values)
+
+
 # Records that ATen decomposes.
 DECOMPOSED: dict[str, Callable] = {
     "linear": _linear_via_addmm,
@@ -100,6 +105,10 @@ DECOMPOSED: dict[str, Callable] = {
         if input.is_contiguous(memory_format=memory_format or contiguous_format)
         else F.clone(input, memory_format=memory_format or contiguous_format)
     ),
+    **{
+        name: _by_composite(name)
+        for name in ("_nll_loss", "_nll_loss_backward", "_pad_border", "_pad_border_backward", "_csr_mm", "_sampled_mm")
+    },
     "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(
         F.log_softmax(input, 1 if input.ndim > 1 else 0), target, weight, ignore_index=ignore_index, reduction=reduction
     ),

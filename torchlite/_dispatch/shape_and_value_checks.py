@@ -96,6 +96,12 @@ def diagonal_dims(ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
     return first, second
 
 
+def check_trace(ndim: int) -> None:
+    """RuntimeError for the trace of what is no matrix."""
+    if ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {ndim}")
+
+
 def mean_dtype_error(given: dtype, wanted: dtype | None) -> RuntimeError:
     """The error of a mean that would be no floating-point number."""
     which = "Input" if wanted is None else "Optional"

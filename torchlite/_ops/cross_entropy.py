@@ -5,7 +5,6 @@ row's sum, but no matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64, uint8
 
 from .._dispatch.autograd_graph import edge_shape
@@ -121,25 +120,66 @@ def _check_target(input, target, weight):
         )
 
 
-def _check_range(target, classes):
-    if target.device.type != "cpu" or target.numel() == 0:
-        return  # other devices check what they gather by, without making the host wait
-    low, high = min_and_max(target)
-    if low < 0 or high >= classes:
-        raise IndexError(f"Target {low if low < 0 else high} is out of bounds.")
-
-
-def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
+def _nll_loss(F, input, target, weight, ignore_index, reduction):
     dim = _class_dim(input)
-    if input.ndim == 1:
-        target = target.reshape(())
     counts, safe = _mask_ignored_targets(F, target, ignore_index)
-    _check_range(safe, input.shape[dim])
-    weights = _sample_weights(F, counts, safe, weight, input.dtype)
-    chosen = F.gather(input, dim, safe.unsqueeze(dim)).squeeze(dim)
+    weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
+    chosen = F.squeeze(F.gather(input, dim, F.unsqueeze(safe, dim)), dim)
     # where, not only the factor 0: an ignored entry may be infinite.
-    losses = F.where(counts, -chosen, F._zeros_like(chosen)) * weights
-    return losses.sum() / weights.sum() if reduction == "mean" else apply_reduction(losses, reduction)
+    losses = F.mul(F.where(counts, F.neg(chosen), F._zeros_like(chosen)), weights)
+    if reduction == "none":
+        return losses
+    total = F.sum(losses)
+    return F.div(total, F.sum(weights)) if reduction == "mean" else total
+
+
+def _nll_loss_backward(F, grad, target, weight, shape, ignore_index, reduction):
+    dim = 1 if len(shape) > 1 else 0
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
+    weights = _sample_weights(F, counts, safe, weight, F.dtype_of(grad))
+    scale = F.mul(weights, F.div(grad, F.sum(weights)) if reduction == "mean" else grad)
+    return F.scatter(F._new_zeros(grad, shape), dim, F.unsqueeze(safe, dim), F.unsqueeze(F.neg(scale), dim))
+
+
+def _nll_loss_weight_grad(F, g, input, target, weight, ignore_index, reduction):
+    """The gradient of the weights, of which the mean has the sum in its denominator."""
+    dim = _class_dim(input)
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
+    losses = F.neg(F.squeeze(F.gather(input, dim, F.unsqueeze(safe, dim)), dim))
+    if reduction == "mean":
+        total = F.sum(_sample_weights(F, counts, safe, weight, F.dtype_of(input)))
+        losses = F.div(F.sub(losses, F._nll_loss(input, target, weight, ignore_index, reduction)), total)
+    each = F.where(counts, F.mul(losses, g), F._zeros_like(losses))
+    return F.index_add(F._zeros_like(weight), 0, F.reshape(safe, (-1,)), F.reshape(each, (-1,)))
+
+
+# The loss is linear in the input: each record's derivative is the other one.
+op(
+    "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, shape, ignore_index, reduction)",
+    where="",
+    composite=_nll_loss_backward,
+    shape_fn=lambda grad, shape: (tuple(shape), grad.dtype),
+    vjp={
+        "grad": lambda F, g, target, weight, ignore_index, reduction: F._nll_loss(
+            g, target, weight, ignore_index, reduction
+        ),
+        "weight": lambda F, g, grad, target, weight, ignore_index, reduction: _nll_loss_weight_grad(
+            F, grad, g, target, weight, ignore_index, reduction
+        ),
+    },
+)
+op(
+    "_nll_loss(Tensor input, Tensor target, Tensor? weight, ignore_index, reduction)",
+    where="",
+    composite=_nll_loss,
+    shape_fn=lambda input, target, reduction: (target.shape if reduction == "none" else (), input.dtype),
+    vjp={
+        "input": lambda F, g, target, weight, input_shape, ignore_index, reduction: F._nll_loss_backward(
+            g, target, weight, input_shape, ignore_index, reduction
+        ),
+        "weight": _nll_loss_weight_grad,
+    },
+)
 
 
 @composite(
@@ -182,17 +222,19 @@ def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduc
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
     require_float(F, input, "nll_loss_out_frame")
-    return _negative_log_likelihood(F, input, target, weight, ignore_index, reduction)
+    if input.ndim == 1:
+        target = target.reshape(())
+    return F._nll_loss(input, target, weight, ignore_index, reduction)
 
 
 def _smooth_labels(F, log_probs, target, weight, ignore_index, reduction, smoothing):
     """Class indices mixed with a uniform target (Szegedy et al., 2016)."""
     dim = _class_dim(log_probs)
     classes = log_probs.shape[dim]
-    hard = _negative_log_likelihood(
-        F, log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction
-    )
-    counts, safe = _mask_ignored_targets(F, target.reshape(()) if log_probs.ndim == 1 else target, ignore_index)
+    if log_probs.ndim == 1:
+        target = target.reshape(())
+    hard = F._nll_loss(log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction)
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
     weighted = (
         log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
     )

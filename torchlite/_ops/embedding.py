@@ -188,6 +188,24 @@ def _max_of_bags(F, rows, bag, counts):
     return F.where(full, largest, F._zeros_like(largest)), F.where(full, start.unsqueeze(1) + place, -1)
 
 
+def _sum_of_bags(F, weight, indices, counts, factors, scale_grad_by_freq, sparse):
+    """The sum of each bag's rows, times factors or None: a product with a sparse matrix. Of half precision in float32;
+    rows of a bag are neighbours.
+    """
+    if scale_grad_by_freq or sparse or weight.dtype.itemsize < 4:
+        # The gradient is the look-up's, or fewer rows are cast than the matrix has.
+        weight, indices = (
+            F.embedding(weight, indices, -1, scale_grad_by_freq, sparse),
+            F._new_arange(indices, 0, indices.shape[0], 1, int64),
+        )
+    if weight.dtype.itemsize < 4:
+        weight, factors = F.to(weight, float32), None if factors is None else F.to(factors, float32)
+    if factors is None:
+        factors = F._new_full(weight, (indices.shape[0],), 1)
+    starts = F.cat([F._new_zeros(counts, (1,)), F.cumsum(counts, 0)])
+    return F._csr_mm(indices, starts, factors, weight)
+
+
 @composite(
     "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, scale_grad_by_freq=False, mode=0, sparse=False, "
     "Tensor? per_sample_weights=None, include_last_offset=False, padding_idx=None)",
@@ -238,17 +256,14 @@ def embedding_bag(
         keep = kept != (padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx)
         kept, kept_bag = kept[keep], bag[keep]
         weights = None if weights is None else weights[keep]
-    rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
     counts = F.index_add(F._new_zeros(bag, (bags,)), 0, kept_bag, F._ones_like(kept_bag))
     if mode == "max":
+        rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
         largest, place = _max_of_bags(F, rows, kept_bag, counts)
         if kept.shape[0]:
             place = F.where(place < 0, 0, kept[place.clamp_min(0)])
         return largest, bag, counts, place
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
-    wide = F.to(rows, float32) if rows.dtype.itemsize < 4 else rows
-    total = F.index_add(F._new_zeros(wide, (bags, weight.shape[1])), 0, kept_bag, wide)
+    total = _sum_of_bags(F, weight, kept, counts, weights, scale_grad_by_freq, sparse)
     if mode == "mean":
         total = total / counts.clamp_min(1).unsqueeze(1)
         return F.to(total, weight.dtype), bag, counts, counts

@@ -480,11 +480,11 @@ def atleast_3d(F, tensors):
     return _apply_to_each_tensor(_to_3d, tensors)
 
 
-def _reshape_each_for_stack(name, tensors, reshaped):
-    """The tensors of a list as a function reshapes each. RuntimeError for none."""
+def _reshape_each_for_stack(name, tensors, ndim, reshaped):
+    """The tensors of a list, those of fewer dimensions as a function reshapes each. RuntimeError for none."""
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return [reshaped(t) for t in tensors]
+    return [t if t.ndim >= ndim else reshaped(t) for t in tensors]
 
 
 @composite(
@@ -506,7 +506,7 @@ def hstack(F, tensors):
     See also:
         `torch.cat`.
     """
-    tensors = _reshape_each_for_stack("hstack", tensors, _to_1d)
+    tensors = _reshape_each_for_stack("hstack", tensors, 1, _to_1d)
     return F.cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
@@ -532,7 +532,9 @@ def vstack(F, tensors):
     See also:
         `torch.cat`, `torch.stack`.
     """
-    return F.cat(_reshape_each_for_stack("vstack", tensors, _to_2d), 0)
+    if tensors and tensors[0].ndim == 1 and len({t.shape for t in tensors}) == 1:
+        return F.stack(tensors, 0)  # without a view of each
+    return F.cat(_reshape_each_for_stack("vstack", tensors, 2, _to_2d), 0)
 
 
 @composite(
@@ -556,7 +558,7 @@ def dstack(F, tensors):
     See also:
         `torch.cat`, `torch.stack`.
     """
-    return F.cat(_reshape_each_for_stack("dstack", tensors, _to_3d), 2)
+    return F.cat(_reshape_each_for_stack("dstack", tensors, 3, _to_3d), 2)
 
 
 @composite(
@@ -579,7 +581,7 @@ def column_stack(F, tensors):
     See also:
         `torch.hstack`.
     """
-    return F.cat(_reshape_each_for_stack("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
+    return F.cat(_reshape_each_for_stack("column_stack", tensors, 2, lambda t: t.reshape(-1, 1)), 1)
 
 
 @composite("block_diag(*tensors)", where="torch", out=Out(supported=False), node_name="BlockDiagBackward0(tensors)")

@@ -539,6 +539,27 @@ def pinverse(F, input, rcond):
 
 op("_lstsq_rank(Tensor input, rcond)", where="", tags=NONDIFF, shape_fn=lambda input: (tuple(input.shape[:-2]), int64))
 
+
+def _lstsq_core(F, A, B, rcond):
+    return F.matmul(F._pinv_core(A, rcond, 0.0, False), B), F._lstsq_rank(A, rcond)
+
+
+# The solution of least norm and the effective rank, of matrices with equal batch dimensions.
+op(
+    "_lstsq_core(Tensor A, Tensor B, rcond)",
+    where="",
+    outputs=("solution", "rank"),
+    composite=_lstsq_core,
+    nondiff={1},
+    shape_fn=lambda A, B: [((*A.shape[:-2], A.shape[-1], B.shape[-1]), A.dtype), (tuple(A.shape[:-2]), int64)],
+    vjp={
+        "A": lambda F, g, A, B, rcond: _pinv_vjp(
+            F, F.matmul(g[0], adjoint(F, B)), A, F._pinv_core(A, rcond, 0.0, False)
+        ),
+        "B": lambda F, g, A, rcond: F.matmul(adjoint(F, F._pinv_core(A, rcond, 0.0, False)), g[0]),
+    },
+)
+
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -552,7 +573,8 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 def linalg_lstsq(F, A, B, rcond, driver):
     r"""Solves least-squares problems: the :math:`X` of least norm that minimizes :math:`\lVert A X - B \rVert_F`.
 
-    All drivers compute with the pseudoinverse. The driver decides which results are returned, as in PyTorch.
+    On the CPU ``"gelsy"`` and ``"gels"`` compute with an orthogonal factorization, the others with the pseudoinverse.
+    The driver decides which results are returned, as in PyTorch.
 
     Args:
         input: The matrices :math:`A`, of shape ``(*, m, n)``.
@@ -600,8 +622,13 @@ def linalg_lstsq(F, A, B, rcond, driver):
         raise RuntimeError("This function doesn't handle types other than float and double")
     check_kernel_float("linalg_lstsq_cpu", A)
     cut = machine_epsilon(A) * max(m, n) if rcond is None else rcond
-    solution = F._pinv_core(A, cut, 0.0, False) @ right
-    rank = F._lstsq_rank(A.detach(), cut)
+    if driver in ("gelsy", "gels") and isinstance(cut, (int, float)):
+        batch = broadcast_shapes(tuple(A.shape[:-2]), tuple(right.shape[:-2]))
+        solution, rank = F._lstsq_core(A.expand(*batch, m, n), right.expand(*batch, m, right.shape[-1]), cut)
+        rank = rank if batch == tuple(A.shape[:-2]) else F._lstsq_rank(A.detach(), cut)
+    else:
+        solution = F._pinv_core(A, cut, 0.0, False) @ right
+        rank = F._lstsq_rank(A.detach(), cut)
     residuals = nothing = F.real(F.clone(A.flatten()[:0]))
     if m > n and driver != "gelsy" and (driver == "gels" or all_true(rank == n)):
         error = A @ solution - right

@@ -6,11 +6,10 @@ Most are composites of views, so they share memory with their input where PyTorc
 import warnings
 
 from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, Out, Overlap, composite, memory_layout, op
+from torchlite._dispatch.shape_and_value_checks import check_trace
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._types.dtypes import BOOL
+from torchlite._types.dtypes import BOOL, int64
 from torchlite._types.layouts import contiguous_format
-
-from ._dtype_checks import refuse_kinds
 
 # --- other orders of dimensions ------------------------------------------------------------
 
@@ -453,9 +452,25 @@ def diagflat(F, input, offset):
     return F.diag_embed(input.reshape(-1), offset)
 
 
-@composite("trace(Tensor input)", node_name="TraceBackward0(input)")
-def trace(F, input):
-    """Returns the sum of a matrix's main diagonal.
+def _trace(F, input):
+    check_trace(input.ndim)
+    return F.sum(F.diagonal(input))
+
+
+def _trace_rule(input):
+    check_trace(len(input.shape))
+    return (), int64 if input.dtype.category < 2 else input.dtype
+
+
+op(
+    "trace(Tensor input)",
+    composite=_trace,
+    shape_fn=_trace_rule,
+    vjp={
+        "input": lambda F, g, input_shape: F._diagonal_backward(F.expand(g, (min(input_shape),)), input_shape, 0, 0, 1)
+    },
+    refuses={("input", BOOL): "trace"},
+    doc="""Returns the sum of a matrix's main diagonal.
 
     Raises:
         RuntimeError: The input does not have two dimensions.
@@ -463,11 +478,8 @@ def trace(F, input):
     Example:
         >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
         tensor(5)
-    """
-    if input.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    refuse_kinds(input.dtype, "trace", BOOL)
-    return F.sum(F.diagonal(input))
+    """,
+)
 
 
 def _triangle_rule(name):

@@ -108,6 +108,69 @@ def _pad_circular_by_cat(F, x, dim, before, after):
 _MODES = {"reflect": _pad_reflect, "replicate": _pad_replicate, "circular": _pad_circular_by_cat}
 
 
+def _pad_border(F, input, pad, mode):
+    for i in range(len(pad) // 2):
+        dim = input.ndim - 1 - i
+        if pad[2 * i] or pad[2 * i + 1]:
+            pieces = _MODES[mode](F, input, dim, pad[2 * i], pad[2 * i + 1])
+            input = F.cat(pieces, dim) if len(pieces) > 1 else pieces[0]
+    return F.clone(input)
+
+
+def _pad_border_backward(F, grad, pad, mode):
+    for i in reversed(range(len(pad) // 2)):
+        dim, before, after = grad.ndim - 1 - i, pad[2 * i], pad[2 * i + 1]
+        if not before and not after:
+            continue
+        length = grad.shape[dim]
+        n = length - before - after
+        first, last = max(0, -before), n - max(0, -after)
+        parts = [(F.narrow(grad, dim, max(0, before), last - first), first)]
+        for start, count in ((0, before), (length - after, after)):
+            if count <= 0:
+                continue
+            border, is_first = F.narrow(grad, dim, start, count), start == 0
+            if mode == "replicate":
+                parts.append((F.sum(border, dim, True), 0 if is_first else n - 1))
+            elif mode == "reflect":
+                parts.append((F.flip(border, (dim,)), 1 if is_first else n - 1 - count))
+            else:
+                parts.append((border, last - count if is_first else first))
+        grad = _add_parts(F, parts, dim, n)
+    return F.clone(grad)
+
+
+def _add_parts(F, parts, dim, n):
+    """The sum of parts, each with its place along a dimension of length n, and zeros elsewhere."""
+    total = None
+    for part, place in parts:
+        ends = (0, 0) * (part.ndim - 1 - dim) + (place, n - place - part.shape[dim])
+        spread = F.constant_pad_nd(part, ends, 0)
+        total = spread if total is None else F.add(total, spread)
+    return total
+
+
+def _border_rule(input, pad):
+    return _padded_shape(input.shape, pad), input.dtype
+
+
+# A border of the input's own elements, of dimensions and widths that were checked. Each derivative is the other record.
+op(
+    "_pad_border(Tensor input, pad, mode)",
+    where="",
+    composite=_pad_border,
+    shape_fn=_border_rule,
+    vjp={"input": lambda F, g, pad, mode: F._pad_border_backward(g, pad, mode)},
+)
+op(
+    "_pad_border_backward(Tensor grad, pad, mode)",
+    where="",
+    composite=_pad_border_backward,
+    shape_fn=lambda grad, pad: (_padded_shape(grad.shape, tuple(-n for n in pad)), grad.dtype),
+    vjp={"grad": lambda F, g, pad, mode: F._pad_border(g, pad, mode)},
+)
+
+
 def _check_padding_mode(input, pad, mode):
     count = len(pad) // 2
     if len(pad) % 2 or not 1 <= count <= 3 or input.ndim not in (count + 1, count + 2):
@@ -127,7 +190,8 @@ def _check_padding_mode(input, pad, mode):
                 f"got: padding ({before}, {after}) at dimension {dim} of input {list(input.shape)}"
             )
         if mode == "circular":
-            if before > n or after > n:
+            left = n + min(before, 0) + min(after, 0)  # what negative padding leaves
+            if before > n or after > n or 0 <= left < max(before, after):
                 raise RuntimeError("Padding value causes wrapping around more than once.")
             if before + after + n < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
@@ -184,10 +248,4 @@ def pad(F, input, pad, mode, value):
     if mode != "circular":
         word = {"reflect": "reflection", "replicate": "replication"}[mode]
         refuse_kinds(input.dtype, f"{word}_pad{len(pad) // 2}d", BOOL)
-    x = input
-    for i in range(len(pad) // 2):
-        dim = input.ndim - 1 - i
-        if pad[2 * i] or pad[2 * i + 1]:
-            pieces = _MODES[mode](F, x, dim, pad[2 * i], pad[2 * i + 1])
-            x = F.cat(pieces, dim) if len(pieces) > 1 else pieces[0]
-    return F.clone(x) if x is input or min(pad) < 0 else x
+    return F._pad_border(input, pad, mode)

@@ -48,15 +48,33 @@ def _stable_argsort_rows(F, rows, size):
     return order, F.searchsorted(ordered, F._new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
 
 
+def _csr_mm_dense_grad(F, g, columns, starts, values, dense):
+    """The transposed sparse matrix times the gradient."""
+    order, begins = F._stable_argsort_rows(columns, dense.shape[0])
+    rows = F.index_select(_row_numbers(F, starts), 0, order)
+    return F._csr_mm(rows, begins, F.conj(F.index_select(values, 0, order)), g)
+
+
+def _sampled_mm_grad(F, g, rows, columns, left, right):
+    """The gradient of `left`: the samples' gradients, as a sparse matrix, times `right`."""
+    order, begins = F._stable_argsort_rows(rows, left.shape[0])
+    return F._csr_mm(F.index_select(columns, 0, order), begins, F.index_select(g, 0, order), F.conj(right))
+
+
 # The columns come first, since the first tensor decides whether the arrays are large.
 # A sparse matrix (m, k) times a dense one (k, n): the elements of row i are those from `starts[i]` to `starts[i + 1]`,
 # each with a column and a value.
 op(
     "_csr_mm(Tensor columns, Tensor starts, Tensor values, Tensor dense)",
     where="",
-    tags=NONDIFF,
     composite=_csr_mm,
     shape_fn=lambda starts, dense: ((starts.shape[0] - 1, dense.shape[1]), dense.dtype),
+    vjp={
+        "values": lambda F, g, columns, starts, dense: F._sampled_mm(
+            _row_numbers(F, starts), columns, g, F.conj(dense)
+        ),
+        "dense": _csr_mm_dense_grad,
+    },
 )
 # The order in which row numbers below `size` are sorted, equal ones as they were, and where each row starts then.
 op(
@@ -80,7 +98,10 @@ op(
 op(
     "_sampled_mm(Tensor rows, Tensor columns, Tensor left, Tensor right)",
     where="",
-    tags=NONDIFF,
     composite=_sampled_mm,
     shape_fn=lambda rows, left: (rows.shape, left.dtype),
+    vjp={
+        "left": _sampled_mm_grad,
+        "right": lambda F, g, rows, columns, left, right: _sampled_mm_grad(F, g, columns, rows, right, left),
+    },
 )

@@ -573,14 +573,29 @@ op(
 # --- without NaN -------------------------------------------------------------------
 
 
-@composite(
+def _nansum(F, input, dim=None, keepdim=False, dtype=None):
+    if F.dtype_of(input).category == 2:
+        input = F.where(F.isnan(input), F._zeros_like(input), input)
+    return F.sum(input, dim, keepdim, dtype=dtype)
+
+
+def _nansum_rule(input, dim, keepdim, dtype):
+    return reduced_shape(input.shape, dim, keepdim), dtype or (int64 if input.dtype.category < 2 else input.dtype)
+
+
+op(
     "nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
-    out=Out(dtype_param=True),
-    overlap=Overlap(operands="partial"),
-    node_name="NansumBackward0(input)",
-)
-def nansum(F, input, dim, keepdim, dtype):
-    """Computes the sum of the elements that are not NaN.
+    composite=_nansum,
+    shape_fn=_nansum_rule,
+    vjp={
+        "input": lambda F, g, input, input_shape, dim, keepdim: F.masked_fill(
+            F.expand(F.to(keep_dims(F, g, input_shape, dim, keepdim), F.dtype_of(input)), input_shape),
+            F.isnan(input),
+            0,
+        )
+    },
+    refuses={("input", COMPLEX): RuntimeError("nansum on CPU does not support complex inputs")},
+    doc="""Computes the sum of the elements that are not NaN.
 
     Args:
         dim: The dimension, or a tuple of them. Default: all.
@@ -592,12 +607,12 @@ def nansum(F, input, dim, keepdim, dtype):
 
     See also:
         `torch.sum`.
-    """
-    if input.dtype.is_complex:
-        raise RuntimeError("nansum on CPU does not support complex inputs")
-    if input.dtype.category == 2:
-        input = F.where(F.isnan(input), F._zeros_like(input), input)
-    return F.sum(input, dim, keepdim, dtype=dtype)
+    """,
+    layout=memory_layout.contiguous,
+    out=Out(dtype_param=True),
+    overlap=Overlap(operands="partial"),
+    node_name="NansumBackward0",
+)
 
 
 @composite(

@@ -10,8 +10,10 @@ xp = np
 def _evaluate_recurrence(x, n, first, step):
     """Return p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}).
 
-    n is truncated to an integer; p_n = 0 for n < 0 and for n not finite.
+    n, of all elements or of each, is truncated to an integer; p_n = 0 for n < 0 and for n not finite.
     """
+    if n.__class__ is int:
+        return _evaluate_degree(x, n, first, step)
     n = xp.trunc(xp.where(xp.abs(n) < 2.0**63, n, -1.0))
     before, now = xp.ones_like(x), first
     value = xp.where(n < 0, 0.0, xp.where(n == 0, before, now))
@@ -24,18 +26,42 @@ def _evaluate_recurrence(x, n, first, step):
     return value
 
 
+def _evaluate_degree(x, n, first, step):
+    """`_evaluate_recurrence` for one degree."""
+    if n <= 0:
+        return xp.full_like(x, 0.0 if n < 0 else 1.0)
+    before, now = xp.ones_like(x), first
+    for k in range(1, n):
+        before, now = now, step(k, x, now, before)
+        if k % 16 == 0 and not xp.isfinite(before).any():
+            return xp.full_like(x, xp.nan)
+    return now
+
+
 def _evaluate_polynomial(f, input, n):
     """Evaluate in double precision; where the result overflows the dtype, return the recurrence's value in that
     dtype.
     """
-    value = evaluate_blockwise(f, input, n)
+    arrays = input, n
+    if not getattr(n, "ndim", 0) and getattr(input, "ndim", 0):
+        degree, g = float(n), f
+        degree = int(degree) if abs(degree) < 2.0**63 else -1
+        arrays, f = (input,), lambda x: g(x, degree)
+    value = evaluate_blockwise(f, *arrays)
     if value.dtype != xp.float64 and not xp.isfinite(value).all():
-        return xp.where(xp.isfinite(value), value, evaluate_blockwise(f, input, n, wide=False))
+        return xp.where(xp.isfinite(value), value, evaluate_blockwise(f, *arrays, wide=False))
     return value
 
 
 def _chebyshev_step(k, x, now, before):
-    return (x + x) * now - before
+    return _less(x + x, now, before)
+
+
+def _less(factor, now, before):
+    """Return factor * now - before."""
+    out = factor * now
+    out -= before
+    return out
 
 
 def _chebyshev_t(x, n):

@@ -1,4 +1,4 @@
-"""Native add, sub and mul of two equally shaped arrays of medium size, on two threads.
+"""Native add, sub and mul of two equally shaped arrays of medium size, on two threads; of half precision of any size.
 
 NumPy's loops run on one thread, Python threads pay from 2**19 elements on, and launching a shared device kernel costs a
 dozen microseconds. For 2**18, 2**19 and 2**20 floats this takes 0.72, 0.78 and 0.73 of the best time before.
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
+from .native_half import pair
+from .native_kernel import TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Elements per work item, and the byte count that makes the launch shared: arrays of any size here are large enough.
 _CHUNK, _FORCE_THREADS = 1 << 12, 1 << 30
@@ -37,19 +38,22 @@ PAIRS(mul, *)
 
 
 def _make_binary_kernel(name: str) -> Any:
-    native = make_kernel_per_dtype(_SOURCE, name, "QQQqq")
+    native = make_kernel_per_dtype(_SOURCE, name, "QQQqq") if name != "div" else {}
 
     def kernel(device: Any, input: Any, other: Any) -> Any:
+        if input.__class__ is not np.ndarray or not input.flags.c_contiguous:
+            return None
         if (
-            input.__class__ is not np.ndarray
-            or other.__class__ is not np.ndarray
-            or input.size < device.least_pairs
-            or 3 * input.nbytes > device.cached
-            or input.shape != other.shape
-            or input.dtype not in FLOATS
+            other.__class__ is not np.ndarray
             or other.dtype != input.dtype
-            or not (input.flags.c_contiguous and other.flags.c_contiguous)
+            or input.shape != other.shape
+            and (other.ndim or input.itemsize != 2)
+            or not other.flags.c_contiguous
         ):
+            return None
+        if input.dtype not in native:
+            return pair(device, name, input, other)
+        if input.size < device.least_pairs or 3 * input.nbytes > device.cached:
             return None
         out = np.empty(input.shape, input.dtype)
         items = -(-input.size // _CHUNK)
@@ -60,4 +64,4 @@ def _make_binary_kernel(name: str) -> Any:
     return kernel
 
 
-kernels = {name: _make_binary_kernel(name) for name in ("add", "sub", "mul")}
+kernels = {name: _make_binary_kernel(name) for name in ("add", "sub", "mul", "div")}

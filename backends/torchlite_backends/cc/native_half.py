@@ -1,4 +1,4 @@
-"""Casts between half precision and float32, and products of half-precision rows with a float32 vector.
+"""Half precision: casts from and to float32, arithmetic, and products of rows with a float32 vector.
 
 NumPy converts float16 one element at a time. A product with a vector reads the halves once, and widens them in
 registers.
@@ -26,6 +26,7 @@ _SOURCE = (
 #define HAS_HALF 1
 #endif
 struct Cast { const void* x; void* out; i64 count; };
+struct Pair { const uint16_t *a, *b; uint16_t* out; i64 count, one; };  // one: b is one number for all
 struct Product { const float* row; const uint16_t* lines; float* out; i64 count, depth, step; };
 #if defined(HAS_HALF)
 enum { W = 8 };
@@ -83,6 +84,29 @@ template <class H> static int narrow(const Cast& of, i64 begin, i64 end) {
     }
     return 0;
 }
+// One rounding of a sum, difference, product or quotient of two halves in float32 is as one in half precision.
+#define PAIRS(name, op) \
+    template <class H> static int name(const Pair& of, i64 begin, i64 end) { \
+        const i64 last = least(end * BLOCK, of.count); \
+        i64 i = begin * BLOCK; \
+        uint16_t all[W]; \
+        for (int k = 0; k < W; k++) all[k] = of.b[0]; \
+        const __m256 number = H::load(all); \
+        if (of.one) for (; i + W <= last; i += W) H::store(of.out + i, H::load(of.a + i) op number); \
+        else for (; i + W <= last; i += W) H::store(of.out + i, H::load(of.a + i) op H::load(of.b + i)); \
+        if (i < last) { \
+            uint16_t few[3][W] = {}; \
+            memcpy(few[0], of.a + i, (last - i) * 2); \
+            memcpy(few[1], of.one ? all : of.b + i, (last - i) * 2); \
+            H::store(few[2], H::load(few[0]) op H::load(few[1])); \
+            memcpy(of.out + i, few[2], (last - i) * 2); \
+        } \
+        return 0; \
+    }
+PAIRS(add, +)
+PAIRS(sub, -)
+PAIRS(mul, *)
+PAIRS(div, /)
 static inline float added_up(__m256 x) {
     __m128 v = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
@@ -139,6 +163,10 @@ template <class H> static int product(const Product& of, i64 begin, i64 end) {
 FOR_HALVES(widen, Cast)
 FOR_HALVES(narrow, Cast)
 FOR_HALVES(product, Product)
+FOR_HALVES(add, Pair)
+FOR_HALVES(sub, Pair)
+FOR_HALVES(mul, Pair)
+FOR_HALVES(div, Pair)
 """
     )
     .replace("BLOCK", str(_BLOCK))
@@ -147,7 +175,12 @@ FOR_HALVES(product, Product)
 _SHORT = {np.dtype("f2"): "f2", bfloat16.np: "b2"}
 _kernels = {
     (name, dtype): NativeKernel(_SOURCE, f"{name}_{short}", codes)
-    for name, codes in (("widen", "QQq"), ("narrow", "QQq"), ("product", "QQQqqq"))
+    for name, codes in (
+        ("widen", "QQq"),
+        ("narrow", "QQq"),
+        ("product", "QQQqqq"),
+        *[(name, "QQQqq") for name in ("add", "sub", "mul", "div")],
+    )
     for dtype, short in _SHORT.items()
 }
 
@@ -172,3 +205,14 @@ def half_gemv(device: Any, lines: np.ndarray, row: np.ndarray) -> np.ndarray | N
     nbytes = 8 * count * depth
     given = row, lines, out, count, depth, between // 2
     return out if _kernels["product", lines.dtype](device, -(-count // _ROWS), nbytes, *given) else None
+
+
+def pair(device: Any, name: str, input: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+    """Return the sum, difference, product or quotient of a contiguous array of half precision and another of its shape
+    and dtype, or of one element; None if nothing was done.
+    """
+    if input.dtype not in _SHORT or not input.size:
+        return None
+    out = np.empty(input.shape, input.dtype)
+    given = input, other, out, input.size, other.size == 1
+    return out if _kernels[name, input.dtype](device, -(-input.size // _BLOCK), 6 * input.size, *given) else None

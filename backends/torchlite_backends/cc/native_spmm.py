@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite_backends.numpy.spmm import fills_matrix
 from torchlite_backends.numpy.threaded_copy import copy_row_major
 
 from .native_kernel import FLOATS, I64, TYPE_DEFINITIONS, VECTOR_TEMPLATES, NativeKernel, make_kernel_per_dtype
@@ -118,7 +119,7 @@ def _csr_mm(device: Any, columns: Any, starts: Any, values: Any, dense: Any) -> 
     if dense.dtype not in FLOATS or values.dtype != dense.dtype or not _are_int64_contiguous(starts, columns):
         return None
     (height, width), rows = dense.shape, starts.size - 1
-    if values.shape != columns.shape or rows < 1 or not width:
+    if values.shape != columns.shape or rows < 1 or not width or fills_matrix(columns, starts, values, dense):
         return None
     dense, values = _as_row_major(dense), _as_row_major(values)
     out = np.empty((rows, width), dense.dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -216,3 +217,50 @@ def _compute_row_scales(grad, weights, rows, reduction, dtype):
     if reduction == "mean":
         grad = grad / np.add.reduce(weights, dtype=dtype)
     return np.asarray(grad * weights, dtype)[:, None]
+
+
+def _find_class_positions(shape, target):
+    """Return where the targets' elements lie in row-major memory of this shape, (N, C, *) or (C,)."""
+    if len(shape) <= 2:
+        return target if len(shape) == 1 else _compute_row_starts(*shape) + target
+    inner = math.prod(shape[2:])
+    places = target.reshape(shape[0], inner) * inner
+    places += np.arange(inner)
+    places += _compute_row_starts(shape[0], shape[1] * inner)[:, None]
+    return places.reshape(-1)
+
+
+def _nll_loss(input, target, weight, ignore_index, reduction):
+    dtype, shape = input.dtype, target.shape
+    target, counts = _check_targets(target.reshape(-1), input.shape[min(input.ndim - 1, 1)], ignore_index)
+    losses = as_contiguous(input).reshape(-1).take(_find_class_positions(input.shape, target))
+    if is_half(dtype):
+        losses, weight = losses.astype(F32), None if weight is None else weight.astype(F32)
+    np.negative(losses, out=losses)
+    weights = _sample_weights(target, counts, weight)
+    if weights is not None:
+        losses *= weights
+        if counts is not None:
+            losses[~counts] = 0
+    if reduction == "none":
+        return losses.astype(dtype, copy=False).reshape(shape)
+    total = np.add.reduce(losses, dtype=F64) + 0.0  # a sum of -0 is 0
+    if reduction == "mean":
+        count = losses.size if weights is None else np.add.reduce(weights, dtype=F64)
+        total = total / count if count else F64.type(np.nan)
+    return total.astype(dtype)
+
+
+def _nll_loss_backward(grad, target, weight, shape, ignore_index, reduction):
+    dtype = grad.dtype
+    if is_half(dtype):
+        grad, weight = grad.astype(F32), None if weight is None else weight.astype(F32)
+    target, counts = _check_targets(target.reshape(-1), shape[min(len(shape) - 1, 1)], ignore_index)
+    weights = _sample_weights(target, counts, weight)
+    scale = _compute_row_scales(grad, weights, target.size, reduction, grad.dtype)
+    out = np.zeros(shape, dtype)
+    places, values = _find_class_positions(shape, target), -scale.reshape(-1)
+    if counts is not None:
+        places, values = places[counts], values[counts] if values.size == counts.size else values
+    out.reshape(-1)[places] = values
+    return out

@@ -114,6 +114,33 @@ def _lgamma(x: np.ndarray) -> np.ndarray:
     return _recompute(out, ~((x > 0.0) & (x < np.inf)), shared._lgamma, x)
 
 
+def _trigamma(x: np.ndarray) -> np.ndarray:
+    # Six terms 1 / (x + k)^2, two with one quotient each, and the asymptotic series at x + 6.
+    total = np.zeros(x.shape)
+    for k in (0, 2, 4):
+        first, second = x + k, x + (k + 1)
+        first *= first
+        second *= second
+        product = first * second
+        first += second
+        first /= product
+        total += first
+    w = 1.0 / (x + 6.0)
+    square = w * w
+    series = _evaluate((-1 / 30, 1 / 42, -1 / 30, 1 / 6), square)
+    series *= square
+    series += 0.5 * w
+    series += 1.0
+    series *= w
+    total += series
+    # Products of tiny or large numbers leave the range of float64.
+    return _recompute(total, ~((x > 1e-18) & (x < 1e18)), shared._trigamma, x)
+
+
+def polygamma(input, n):
+    return _compute(_trigamma, lambda x: shared.polygamma(x, n), input) if n == 1 else shared.polygamma(input, n)
+
+
 def erfc(input):
     return _compute(_erfc, shared.erfc, input)
 

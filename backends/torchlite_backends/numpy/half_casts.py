@@ -93,7 +93,7 @@ def half_gemv(lines: np.ndarray, row: np.ndarray) -> np.ndarray | None:
     """Return `lines @ row` in float32 for half precision; None where a product in float32 is to serve."""
     if native_halves.gemv is None or lines.size < _LARGE or lines.dtype != row.dtype or lines.shape[1] != row.size:
         return None
-    return native_halves.gemv(lines, row.astype(_SINGLE))
+    return native_halves.gemv(lines, cast_half(row, _SINGLE))
 
 
 def half_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -101,6 +101,9 @@ def half_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     out = None
     if a.ndim == 2 and b.ndim == 1:
         out = half_gemv(a, b)
+    elif a.ndim == b.ndim == 1 and a.flags.c_contiguous:
+        out = half_gemv(a[None], b)
+        out = None if out is None else out[0]
     elif b.ndim == 2 and a.size == b.shape[0]:
         out = half_gemv(b.T, a.reshape(-1))
         out = None if out is None else out.reshape(*a.shape[:-1], -1)

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch import REGISTRY, table_of
+from torchlite._types.devices import device as torch_device
+
 from .blas import get_lapack_function
 
 # LAPACK's names of products of reflectors, and of factors of symmetric and of Hermitian matrices.
@@ -19,14 +22,20 @@ _PRODUCT = {"f": "sorgqr", "d": "dorgqr", "F": "cungqr", "D": "zungqr"}
 _SYMMETRIC = {"f": "ssytrf", "d": "dsytrf", "F": "csytrf", "D": "zsytrf"}
 _HERMITIAN = {"F": "chetrf", "D": "zhetrf"}
 _LU = {"f": "sgetrf", "d": "dgetrf", "F": "cgetrf", "D": "zgetrf"}
+_LEAST_SQUARES = {"f": "sgelsy", "d": "dgelsy", "F": "cgelsy", "D": "zgelsy"}
 _BLOCK = 64  # columns of workspace
 
 
 def get_lapack_kernels() -> dict[str, Any]:
     """Return the kernels for which there is a library."""
-    names = (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values(), *_LU.values())
-    if all(map(get_lapack_function, names)):
-        return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core, "_lu_core": _lu_core}
+    tables = _PRODUCT, _SYMMETRIC, _HERMITIAN, _LU, _LEAST_SQUARES
+    if all(get_lapack_function(name) for table in tables for name in table.values()):
+        return {
+            "_householder_product_core": _householder_core,
+            "_ldl_factor_core": _ldl_core,
+            "_lu_core": _lu_core,
+            "_lstsq_core": _lstsq_core,
+        }
     return {}
 
 
@@ -102,3 +111,28 @@ def _lu_core(input):
     batch = input.shape[:-2]
     factors = np.ascontiguousarray(a.reshape((*batch, n, m)).swapaxes(-1, -2))
     return factors, pivots.reshape((*batch, min(m, n))).astype(np.int32), info.reshape(batch).astype(np.int32)
+
+
+def _lstsq_core(A, B, rcond):
+    """Return the solutions of least norm by an orthogonal factorization with pivots, and the effective ranks."""
+    m, n, k = *A.shape[-2:], B.shape[-1]
+    if not A.size or not B.size or not np.isfinite(A).all():
+        return REGISTRY["_lstsq_core"].composite(table_of(torch_device("cpu")), A, B, rcond)
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])  # they differ inside of vmap
+    A, B = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(B, (*batch, m, k))
+    a, height = _copy_column_major(A), max(m, n)
+    x = np.zeros((len(a), k, height), A.dtype)
+    x[:, :, :m] = B.reshape(-1, m, k).swapaxes(-1, -2)
+    kind = A.dtype.char
+    limit = np.array([rcond], A.real.dtype)
+    space = min(m, n) * (2 + _BLOCK) + n + 1 + _BLOCK * max(n, k)
+    work, more = np.empty(space, A.dtype), np.empty(2 * n, A.real.dtype)
+    ranks, pivots = np.zeros((len(a), 1), np.int64), np.zeros((len(a), n), np.int64)
+    function = get_lapack_function(_LEAST_SQUARES[kind])
+    rows, columns, sides, lead, size = _as_lapack_integers(m, n, k, height, space)
+    info = ctypes.byref(ctypes.c_int64())
+    bound, room, extra = (ctypes.c_void_p(array.ctypes.data) for array in (limit, work, more))
+    for matrix, side, order, rank in zip(*map(_list_addresses, (a, x, pivots, ranks)), strict=True):
+        given = rows, columns, sides, matrix, rows, side, lead, order, bound, rank, room, size
+        function(*given, *([extra] if kind in "FD" else []), info)
+    return x[:, :, :n].swapaxes(-1, -2).reshape(*batch, n, k), ranks.reshape(batch)

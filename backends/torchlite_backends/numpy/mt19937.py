@@ -7,8 +7,10 @@ PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +34,20 @@ STATE = np.dtype(
 _MANY = 1 << 13
 
 
+@functools.cache
+def _zeros_as_seed() -> Any:
+    """Return the seed of a twister that is seeded at once: NumPy's own sequence takes three quarters of the time.
+
+    `numpy.random` is loaded with the first generator.
+    """
+
+    class Zeros(np.random.bit_generator.ISeedSequence):
+        def generate_state(self, n_words: int, dtype: type = np.uint32) -> np.ndarray:
+            return np.zeros(n_words, dtype)
+
+    return Zeros()
+
+
 class Engine:
     """Generator of the NumPy backend.
 
@@ -41,7 +57,7 @@ class Engine:
 
     def __init__(self, seed: int = 5489) -> None:
         self.lock = fork_locks.acquire_before_fork(threading.RLock())
-        self._twister = np.random.MT19937(0)
+        self._twister = np.random.MT19937(_zeros_as_seed())
         self._draw = np.random.Generator(self._twister).integers
         self.manual_seed(seed)
 

@@ -9,6 +9,8 @@ import numpy as np
 from torchlite_backends.array import pooling as shared
 
 from .cache_blocking import run_blocks
+from .row_blocks import F32
+from .small_arrays import mean
 
 # Elements below which a kernel runs in one piece, and of one block.
 _SMALL, _BLOCK = 1 << 19, 1 << 17
@@ -58,6 +60,13 @@ def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divi
     return _run_by_planes(
         shared._avg_pool, len(kernel), (input,), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
+
+
+def _adaptive_avg_pool(input, output_size):
+    first = input.ndim - len(output_size)
+    if input.dtype == F32 and input.size and all(n == 1 for n in output_size):
+        return np.asarray(mean(input, tuple(range(first, input.ndim)), True))
+    return shared._adaptive_avg_pool(input, output_size)
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):

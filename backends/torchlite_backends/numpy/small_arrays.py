@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from torchlite._dispatch.memory_layout import mark_strides_applied, strides_of, suggests_channels_last
+from torchlite._dispatch.shape_and_value_checks import check_trace
 from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
 from torchlite._types import opaque_dtypes
 from torchlite_backends.array.matmul import matmul as _shared_matmul
@@ -116,6 +117,24 @@ def _sum(input, dim, keepdim, dtype):
     return total.copy(order="C") if total.ndim > 1 and not total.flags.c_contiguous else total
 
 
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    total = sum(input, dim, keepdim, dtype=dtype)
+    # A sum without NaN is one of no NaN, unless it is cast first.
+    if input.dtype.kind in "fV" and (total.dtype.kind not in "fV" or np.isnan(total).any()):
+        return sum(np.where(np.isnan(input), np.zeros((), input.dtype), input), dim, keepdim, dtype=dtype)
+    return total
+
+
+def trace(input):
+    check_trace(input.ndim)
+    kind, diagonal = input.dtype, input.diagonal()
+    if kind.kind in "iub":
+        return _add_reduce(diagonal, dtype=np.int64)
+    if kind.itemsize == 2:
+        diagonal = diagonal.astype(_SINGLE)
+    return _add_reduce(diagonal, dtype=_WIDE.get(diagonal.dtype)).astype(kind)
+
+
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE or not input.size:
@@ -139,6 +158,11 @@ def _axes_argument(input, dim):
 
 
 def cat(tensors, dim=0):
+    if tensors[0].ndim == 1 and (dim == 0 or dim == -1):
+        try:
+            return np.concatenate(tensors)
+        except (TypeError, ValueError):
+            pass  # the other kernel's error
     # NumPy orders the result's memory like the operands', which takes another copy to undo.
     kept = [t for t in tensors if t.shape != (0,)]
     if not is_joined_row_major(kept, dim):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from .cache_blocking import parallel_for
+from .deterministic_gemm import deterministic_matmul
 from .gather import argsort_small_integers
 
 # Numbers multiplied and summed at a time: with fewer, which one core's cache would hold, several threads contend for
 # the GIL (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
 _MAX_GATHERED = 1 << 19
+# For a product of dense matrices: least elements, cells for each element, and columns of the other matrix.
+_MANY, _DENSE, _WIDE = 1 << 12, 4, 16
 
 
 def _check_in_range(index, size: int) -> None:
@@ -24,10 +27,28 @@ def _stable_argsort_rows(rows, size):
     return argsort_small_integers(rows, size), starts
 
 
+def fills_matrix(columns, starts, values, dense) -> bool:
+    """True if the sparse matrix is best written as a dense one, whose zeros meet no infinity and no NaN."""
+    cells = (starts.size - 1) * dense.shape[0]
+    return (
+        _MANY <= columns.size
+        and cells <= _DENSE * columns.size
+        and dense.shape[1] >= _WIDE
+        and values.dtype.kind == dense.dtype.kind == "f"
+        and bool(np.isfinite(dense).all())
+    )
+
+
 def _csr_mm(columns, starts, values, dense):
-    out = np.zeros((starts.size - 1, dense.shape[1]), dense.dtype)
-    _check_in_range(columns, dense.shape[0])
+    rows, height = starts.size - 1, dense.shape[0]
+    out = np.zeros((rows, dense.shape[1]), dense.dtype)
+    _check_in_range(columns, height)
     counts, dense = np.diff(starts), np.ascontiguousarray(dense)
+    if fills_matrix(columns, starts, values, dense):
+        places = np.repeat(np.arange(0, rows * height, max(height, 1)), counts)
+        places += columns
+        filled = np.bincount(places, values, rows * height).reshape(rows, height)
+        return deterministic_matmul(filled.astype(dense.dtype), dense)
     if dense.shape[1] == 1:
         used = np.flatnonzero(counts)
         if used.size:

@@ -22,8 +22,24 @@ _NARROW, _WIDE = 64, 1 << 13
 
 def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False, wide: bool = False) -> Any:
     """`np.add.reduce` over axes: None for all, a number, or a tuple; the result is float64 if `wide`."""
-    total = _sum_in_float64(x, axes, keepdim)
+    if 0 < x.size <= _PART and x.flags.c_contiguous and (axes is None or _are_all(x.shape, axes)):
+        total = sum_row(x.reshape(-1))
+        if keepdim or axes is not None:
+            total = np.reshape(total, _shape_of_sum(x.ndim, axes, keepdim))
+    else:
+        total = _sum_in_float64(x, axes, keepdim)
     return total if wide else total.astype(x.dtype, copy=False)
+
+
+def _are_all(shape: tuple[int, ...], axes: Any) -> bool:
+    """True if all elements are added up: the other dimensions have a length of one."""
+    return math.prod(shape) == (shape[axes] if axes.__class__ is int else math.prod([shape[d] for d in axes]))
+
+
+def _shape_of_sum(ndim: int, axes: Any, keepdim: bool) -> tuple[int, ...]:
+    """Return the shape of one sum: dimensions of length one."""
+    count = ndim if axes is None else 1 if axes.__class__ is int else len({d % ndim for d in axes})
+    return (1,) * (ndim if keepdim else ndim - count)
 
 
 def _sum_in_float64(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:

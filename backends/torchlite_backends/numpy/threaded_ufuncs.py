@@ -34,6 +34,7 @@ from torchlite_backends.array.statistics import prod as _shared_prod
 from . import large_pointwise
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
+from .half_arithmetic import replace_half_kernels
 from .half_casts import cast_by_bits, native_halves
 from .large_pointwise import _where as _by_bits
 from .small_arrays import cat as _small_cat
@@ -88,6 +89,8 @@ def make_large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     table.update({name.removeprefix("large_"): own[name] for name in _OWN_KERNELS})
     for op in ("abs", "log10", "atan2", "angle"):  # for dtypes that need no wider computation the threaded function
         table[op] = functools.partial(getattr(large_pointwise, op), plain=shared[op])
+    table.setdefault("relu", small["relu"])
+    replace_half_kernels(table)
     return table
 
 

@@ -268,6 +268,25 @@ def _avg_pool(draw):
     return x, *map(tuple, window), draw.chance(), draw.chance(), draw.one_of((None, 3))
 
 
+def _half_pair(draw):
+    shape = draw.shape(1, 3)
+    other = draw.floats(*([] if draw.chance(0.3) else shape), dtype="f2")
+    return draw.floats(*shape, dtype="f2"), draw.laid(np.asarray(np.abs(other) + np.float16(1)))
+
+
+def _grid(draw):
+    batch, (height, width) = draw.one_of((0, 1, 1, 2, 3)), (draw.size(1), draw.size(1))
+    images = draw.floats(batch, draw.one_of((1, 2, 5)), height, width)
+    grid = draw.floats(batch, draw.size(), draw.one_of((1, 3, 8)), 2)
+    return (
+        images,
+        draw.laid(grid),
+        draw.one_of(("bilinear", "bilinear", "nearest")),
+        draw.one_of(("zeros", "border", "reflection")),
+        draw.chance(),
+    )
+
+
 DRAWN = {
     "gather": _gather, "index_select": _index_select, "embedding": _embedding,
     "_embedding_backward": _embedding_backward, "index_add": _index_add, "cat": _cat, "sum": _sum, "mean": _mean,
@@ -276,6 +295,7 @@ DRAWN = {
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,
     "_stable_argsort_rows": _stable_argsort_rows, "add": _pair, "sub": _pair, "mul": _pair,
+    "div": _half_pair, "_grid_sample": _grid,
     "_max_pool": _max_pool, "_avg_pool": _avg_pool,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.

@@ -47,3 +47,17 @@ def test_layouts(name):
     np.testing.assert_array_equal(function(x[:, ::2]), expected[:, ::2])
     np.testing.assert_allclose(function(x[0]), expected[0], rtol=3e-7, atol=1e-7)  # few elements
     assert function(x[:0]).shape == (0, 100)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_trigamma():
+    random = np.random.default_rng(7)
+    ranges = [random.uniform(*limits, 20_000) for limits in ((0, 10), (-9, 0), (0, 1e-3), (1e-25, 1e-17), (1e15, 1e20))]
+    x = np.concatenate([*ranges, EDGES]).astype(np.float32)
+    found, wide = float_special.polygamma(x, 1), shared.polygamma(x.astype(np.float64), 1)
+    rounded = wide.astype(np.float32)
+    finite = np.isfinite(rounded)
+    assert found.dtype == np.float32 and np.array_equal(found[~finite], rounded[~finite], equal_nan=True)
+    unit = np.spacing(np.abs(rounded[finite])).astype(np.float64)
+    assert (np.abs(found[finite] - wide[finite]) <= 0.6 * unit).all()
+    np.testing.assert_array_equal(float_special.polygamma(x, 2), shared.polygamma(x, 2))

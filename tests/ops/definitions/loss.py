@@ -61,6 +61,7 @@ row(
     S((3, 5, 2), A((3, 2), low=0, high=4, dtype="int64"), A((5,), low=0.5, high=2, grad=False)),
     S((3, 5), CLASSES, None, None, 1),
     S((5,), A((), low=0, high=4, dtype="int64")),
+    covers=("_nll_loss", "_nll_loss_backward"),
 )
 row(
     "cross_entropy",

@@ -19,4 +19,5 @@ row(
     S((2, 3, 4), (4, 1, -1, 2), mode="circular"),
     S((1, 2, 3, 4, 3), (1, 2, 1, 1, 2, 1), mode="reflect"),
     S((2, 4), (-1, 2), mode="replicate"),
+    covers=("_pad_border", "_pad_border_backward"),
 )

@@ -33,7 +33,6 @@ row(
     S(index(40, 6), index(40, 5), (40,), (5, 70)),
     call=_times,
     oracle=_times_in_torch,
-    grad=False,
     meta=False,
 )
 
@@ -73,7 +72,6 @@ row(
     S(index(0, 4), index(0, 5), (4, 3), (5, 3)),
     oracle=lambda torch, rows, columns, left, right: (left[rows] * right[columns]).sum(1),
     call=lambda *arguments: function_for(REGISTRY["_sampled_mm"])(*arguments),
-    grad=False,
     meta=False,
 )
 row(

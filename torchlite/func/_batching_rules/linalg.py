@@ -4,7 +4,7 @@ from .rule_helpers import leading_batch_rule, logical_ndim, pad_ndim, rule, run_
 
 for _name in (
     "_cholesky_core", "_qr_core", "geqrf", "_lu_core", "_pivots_to_permutation", "_permutation_matrix",
-    "_ldl_factor_core",
+    "_ldl_factor_core", "_lstsq_core",
     "_cdist_core", "_triangular_core", "_inv_core", "_solve_core", "_pinv_core", "_lstsq_rank", "_det_core",
     "_slogdet_core", "matrix_exp", "_eigh_core", "_eigvalsh_core", "_eig_core", "_eigvals_core", "_svd_core",
     "_svdvals_core",
