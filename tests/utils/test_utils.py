@@ -299,8 +299,6 @@ def test_weights_from_the_web(tmp_path, capsys):
 def test_unsupported_features_raise_at_the_call():
     x = torch.ones(2)
     for refused, why in (
-        (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.int8), "torch.quantize_per_tensor: quantised tensors"),
-        (lambda: x.dequantize(), "torch.Tensor.dequantize: quantised tensors"),
         (lambda: x.to_padded_tensor(0.0), "torch.Tensor.to_padded_tensor: nested tensors"),
         (lambda: torch.masked.masked_tensor(x, x > 0), "torch.masked.masked_tensor: masked tensors"),
         (lambda: F.scaled_mm(x, x), "torch.nn.functional.scaled_mm: products of scaled"),
