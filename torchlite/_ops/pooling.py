@@ -337,7 +337,7 @@ def _declare_adaptive(n):
 
     def adaptive_avg(F, input, output_size):
         size = _adaptive_size(input, output_size, n, f"adaptive_avg_pool{n}d")
-        if all(length == 1 for length in size) and (not input.numel() or input.dtype.category < FLOAT):
+        if all(length == 1 for length in size) and (not input.numel() or input.dtype.category != FLOAT):
             return F.mean(input, tuple(range(-n, 0)), True)
         return F._adaptive_avg_pool(input, size)
 
