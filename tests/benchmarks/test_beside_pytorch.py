@@ -20,7 +20,7 @@ def benchmark(monkeypatch):
 
 def test_rows_are_chosen_by_group_and_word(benchmark):
     everything = benchmark.rows_of([])
-    groups = [benchmark.rows_of([name]) for name in ("data", "products", "pooling", "convolutions", "ops")]
+    groups = [benchmark.rows_of([name]) for name in ("data", "products", "pooling", "convolutions", "samplers", "ops")]
     assert sum(map(len, groups)) == len(everything) > 400
     assert set(benchmark.rows_of(["data"], "stack 32")) < set(groups[0])
 

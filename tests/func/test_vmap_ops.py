@@ -21,7 +21,7 @@ SIZE = 3
 # Ops that cannot be vectorised, as in PyTorch, and why.
 REFUSED = {
     **dict.fromkeys(("allclose", "equal", "is_nonzero"), "data-dependent control flow"),
-    **dict.fromkeys(("map_", "map2_"), r"calling .item\(\)"),
+    **dict.fromkeys(("map_", "map2_", "_choose_qparams_per_tensor", "choose_qparams_optimized"), r"calling .item\(\)"),
     **dict.fromkeys(
         ("masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"), "dynamic shape"
     ),

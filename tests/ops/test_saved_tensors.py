@@ -18,6 +18,7 @@ load_rows()
 KEEP_MORE = {
     "the loss keeps its logits, PyTorch their log-probabilities: as large": ("cross_entropy",),
     "one formula for all gradients, which recomputes": ("gru", "lstm", "scaled_dot_product_attention", "rms_norm"),
+    "a product with a sparse matrix, which keeps both": ("embedding_bag",),
     "PyTorch keeps a copy": (
         "einsum", "instance_norm", "matmul", "norm_except_dim", "special_ndtr", "vander", "max_pool1d", "max_pool2d",
         "max_pool3d",

@@ -6,11 +6,13 @@ import threading
 import weakref
 from typing import Any
 
+from torchlite._settings.fork_locks import acquire_before_fork
+
 
 class _Cache:
     def __init__(self) -> None:
         self.enabled = False
-        self.lock = threading.Lock()
+        self.lock = acquire_before_fork(threading.Lock())
         self.kept: dict[int, weakref.ref[Any]] = {}
 
 

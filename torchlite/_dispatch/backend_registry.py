@@ -178,6 +178,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
             raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
         return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)
 
+    run_if_dtype_is_accepted.plain = kernel  # type: ignore[attr-defined]  # fusion reads its arguments
     return run_if_dtype_is_accepted
 
 

@@ -2,14 +2,13 @@
 
 import math
 
-from torchlite._dispatch import INPLACE, MODE, Out, Overlap, composite, memory_layout, op
+from torchlite._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX, bool_, int64
 from ._dtype_checks import refuse_kinds
 from .indexing import _raw_index as raw_index
-from .indexing import unchanged, watch_index
 
 
 def _same_shape_and_dtype(input, **_):
@@ -350,10 +349,9 @@ op(
 
 def raw_indices(input, indices):
     """Index tensors as the raw arrays of `input`'s device; None is a full slice."""
-    arrays = tuple(
+    return tuple(
         slice(None) if i is None else raw_index(input, i.to(bool_) if i.dtype.name == "uint8" else i) for i in indices
     )
-    return watch_index(arrays, indices) if MODE.grad else arrays
 
 
 def _number_under_a_mask(values):
@@ -397,8 +395,8 @@ op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={
-        "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, unchanged(index), 0),
-        "values": lambda F, g, index: F._index(g, unchanged(index)),
+        "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
+        "values": lambda F, g, index: F._index(g, index),
     },
     overlap=Overlap("deprecated", "target", "tensor[indices] = tensor", _number_under_a_mask),
 )

@@ -19,7 +19,7 @@ from .._dispatch import (
     memory_layout,
     op,
 )
-from .._dispatch.autograd_graph import bump_version, version_of
+from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, OVERRIDES
@@ -33,32 +33,6 @@ from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
 from .._types.dtypes import bool_, float64, int64, uint8
 from .node_graphs import index_graph
-
-
-class _WatchedIndex(tuple):
-    """The arrays and slices of an index that backward needs, with the tensors that they belong to."""
-
-    tensors: tuple[tuple[Tensor, int], ...]  # each with its version
-
-
-def watch_index(arrays: tuple, items) -> tuple:
-    """An index for an op that is recorded: raw arrays, with the tensors among the program's `items`."""
-    tensors = tuple([(item, version_of(item)) for item in items if isinstance(item, Tensor)])
-    if not tensors:
-        return arrays
-    index = _WatchedIndex(arrays)
-    index.tensors = tensors
-    return index
-
-
-def unchanged(index):
-    """The index, for backward. RuntimeError if one of its tensors was written to since."""
-    if index.__class__ is _WatchedIndex:
-        for tensor, expected in index.tensors:
-            if (have := version_of(tensor)) != expected:
-                CALLBACKS.raise_modified_error(tensor, None, have, expected)
-    return index
-
 
 slice_index = op(
     "_slice_index(Tensor input, index)",
@@ -76,7 +50,7 @@ op(
 take_index = op(
     "_index(Tensor input, index)",
     where="",
-    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, unchanged(index))},
+    vjp={"input": lambda F, g, input_shape, index: F._index_backward(g, input_shape, index)},
     layout=memory_layout.indexing,
     node_name="IndexBackward0",
     saves_arrays=True,
@@ -85,7 +59,7 @@ op(
     "_index_backward(Tensor input, shape, index)",
     where="",
     shape_fn=lambda input, shape: (shape, input.dtype),
-    vjp={"input": lambda F, g, index: F._index(g, unchanged(index))},
+    vjp={"input": lambda F, g, index: F._index(g, index)},
 )
 # Besides tensors they save arrays given by the caller, which backward does not free. A second backward is refused
 # anyway.
@@ -103,10 +77,7 @@ set_index = op(
     "_setitem(Tensor input, index, Tensor|Number value)",
     where="",
     tags=INPLACE,
-    vjp={
-        "input": lambda F, g, index: F._setitem(g, unchanged(index), 0),
-        "value": lambda F, g, index: F._index(g, unchanged(index)),
-    },
+    vjp={"input": lambda F, g, index: F._setitem(g, index, 0), "value": lambda F, g, index: F._index(g, index)},
     shape_fn=lambda input: (input.shape, input.dtype),
     overlap=Overlap("unchecked"),
     node_name=_setitem_node_name,
@@ -148,7 +119,7 @@ def getitem(tensor: Tensor, index):
         cls = index.__class__
         if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
             return _getitem_view(tensor, (index,))
-        basic, advanced = split_basic_and_advanced(tensor, index, tensor._tl_node is not None and MODE.grad)
+        basic, advanced = split_basic_and_advanced(tensor, index)
         out = _getitem_view(tensor, basic) if basic else tensor
         if advanced is None:
             return out if basic else tensor.alias()
@@ -190,8 +161,7 @@ def setitem(tensor: Tensor, index, value) -> None:
         else:
             if cls is tuple or cls is Tensor and index.dtype is uint8:
                 _refuse_byte_mask(index, value)
-            wanted = (tensor._tl_node is not None or getattr(value, "_tl_node", None) is not None) and MODE.grad
-            basic, advanced = split_basic_and_advanced(tensor, index, wanted)
+            basic, advanced = split_basic_and_advanced(tensor, index)
         if isinstance(value, Tensor) and (
             value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels
         ):
@@ -305,11 +275,10 @@ def _without_leading_ones(shape):
     return tuple(shape[first:])
 
 
-def split_basic_and_advanced(tensor: Tensor, index, recorded: bool) -> tuple[tuple, tuple | None]:
+def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
     """An index as a basic one (a view) and, when there are arrays, an advanced one for the result of the first.
 
-    In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one. If the op is
-    recorded, the index notes the versions of its tensors.
+    In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
     """
     items = index if index.__class__ is tuple else _as_tuple(index)
     for i in items:
@@ -327,11 +296,7 @@ def split_basic_and_advanced(tensor: Tensor, index, recorded: bool) -> tuple[tup
         return _check_index_count(tensor, items, index.__class__ is tuple), None
     if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
         if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
-            found = (_raw_index(tensor, i),)
-            if recorded:
-                found = _WatchedIndex(found)
-                found.tensors = ((i, 0 if i._tl_meta is None else version_of(i)),)
-            return (), found
+            return (), (_raw_index(tensor, i),)
     items = _expand_ellipsis(tensor, [_normalize_index_item(i) for i in items])
     basic: list = []
     advanced: list = []
@@ -351,8 +316,7 @@ def split_basic_and_advanced(tensor: Tensor, index, recorded: bool) -> tuple[tup
         return tuple(basic), None
     while isinstance(advanced[-1], slice):
         advanced.pop()
-    found = tuple(_raw_index(tensor, a) for a in advanced)
-    return () if trivial else tuple(basic), watch_index(found, advanced) if recorded else found
+    return () if trivial else tuple(basic), tuple(_raw_index(tensor, a) for a in advanced)
 
 
 def _as_tuple(index):

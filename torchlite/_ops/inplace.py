@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, in_place_calls, memory_layout, op
 from .._dispatch.autograd_graph import (
     adopt_memory_counter,
@@ -16,7 +14,6 @@ from .._dispatch.autograd_graph import (
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import ARGUMENT_ERRORS
-from .._dispatch.interceptors import stack
 from .._dispatch.memory_overlap import (
     check_in_place,
     check_no_internal_overlap,
@@ -376,30 +373,7 @@ def equal(F, input, other):
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"
         )
-    if tuple(input.shape) != tuple(other.shape):
-        return False
-    a, b = input._tl_array, other._tl_array
-    if (
-        a.__class__ is b.__class__ is np.ndarray
-        and a.dtype == b.dtype
-        and a.dtype.kind in "biufc"
-        and a.flags.c_contiguous
-        and b.flags.c_contiguous
-        and not stack.items
-        and not call.GLOBALS["SIGNED"]
-    ):
-        return _are_equal(a.reshape(-1), b.reshape(-1))
-    return bool(F.all(F.eq(input, other)))
-
-
-def _are_equal(a, b):
-    """Whether vectors are equal, part by part up to the first difference. The parts grow."""
-    start, step = 0, 1 << 10
-    while start < a.size:
-        if not (a[start : start + step] == b[start : start + step]).all():
-            return False
-        start, step = start + step, min(4 * step, 1 << 16)
-    return True
+    return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
 def _squeeze_in_place_graph(call):

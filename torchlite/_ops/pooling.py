@@ -458,7 +458,8 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
             f"tensor with {input.ndim} dimensions."
         )
     name = f"max_unpool{max(count, 2)}d"
-    if count == 2 and input.is_contiguous(memory_format=channels_last) and not input.is_contiguous():
+    of_channels_last = count == 2 and input._tl_level is None and input.is_contiguous(memory_format=channels_last)
+    if of_channels_last and not input.is_contiguous():
         name += "_channels_last"
     refuse_kinds(input.dtype, name, BOOL, INT, COMPLEX)
     lead, places = tuple(input.shape[: input.ndim - count]), math.prod(size)

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._types.dtypes import bfloat16
-
 from .cache_blocking import run_blocks
 from .half_casts import cast_by_bits
 
 _SINGLE = np.dtype("f4")
-_HALVES = (np.dtype("f2"), bfloat16.np)
+_HALF = np.dtype("f2")
 _LEAST, _BLOCK = 4096, 1 << 14  # elements from which bits pay, and of a block that stays in a core's cache
-_INFINITY = {_HALVES[0]: 0x7C00, _HALVES[1]: 0x7F80}
+_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 _SIGN = np.int16(-0x8000)
 
 
@@ -29,7 +27,7 @@ def _is_large(x: Any) -> bool:
         x.__class__ is np.ndarray
         and x.itemsize == 2
         and x.size >= _LEAST
-        and x.dtype in _HALVES
+        and (x.dtype == _HALF or x.dtype.name == "bfloat16")
         and x.flags.c_contiguous
     )
 
@@ -42,10 +40,10 @@ def _is_number_of(x: Any, dtype: np.dtype) -> bool:
 def make_half_arithmetic(ufunc: np.ufunc, plain: Callable) -> Callable:
     """Return a kernel of two operands, one of which may be a number; `plain` serves all others."""
 
-    def kernel(input, other, *out):
+    def kernel(input, other, *out, **named):
         large = input if getattr(input, "ndim", 0) else other
-        if getattr(large, "itemsize", 0) != 2 or out or not _is_large(large):
-            return plain(input, other, *out)
+        if getattr(large, "itemsize", 0) != 2 or out or named or not _is_large(large):
+            return plain(input, other, *out, **named)
         operands = []
         for x in (input, other):
             if _is_number_of(x, large.dtype):
@@ -73,9 +71,9 @@ def make_half_arithmetic(ufunc: np.ufunc, plain: Callable) -> Callable:
 def make_half_function(ufunc: np.ufunc, plain: Callable) -> Callable:
     """Return a kernel of one operand; `plain` serves all others."""
 
-    def kernel(input, *out):
-        if getattr(input, "itemsize", 0) != 2 or out or not _is_large(input):
-            return plain(input, *out)
+    def kernel(input, *out, **named):
+        if getattr(input, "itemsize", 0) != 2 or out or named or not _is_large(input):
+            return plain(input, *out, **named)
         made, x = np.empty(input.shape, input.dtype), input.reshape(-1)
         result = made.reshape(-1)
 
@@ -92,9 +90,9 @@ def make_half_function(ufunc: np.ufunc, plain: Callable) -> Callable:
 def make_half_neg(plain: Callable) -> Callable:
     """Return the negation."""
 
-    def neg(input, *out):
-        if getattr(input, "itemsize", 0) != 2 or out or not _is_large(input):
-            return plain(input, *out)
+    def neg(input, *out, **named):
+        if getattr(input, "itemsize", 0) != 2 or out or named or not _is_large(input):
+            return plain(input, *out, **named)
         return np.bitwise_xor(input.view(np.int16), _SIGN).view(input.dtype)
 
     return _like(neg, plain)
@@ -103,9 +101,9 @@ def make_half_neg(plain: Callable) -> Callable:
 def make_half_relu(plain: Callable) -> Callable:
     """Return relu: a NaN stays one."""
 
-    def relu(input):
-        if getattr(input, "itemsize", 0) != 2 or not _is_large(input) or _has_nan(input):
-            return plain(input)
+    def relu(input, into=None):
+        if getattr(input, "itemsize", 0) != 2 or into is not None or not _is_large(input) or _has_nan(input):
+            return plain(input, into)
         bits = input.view(np.int16)
         keep = np.right_shift(bits, 15)
         np.invert(keep, out=keep)
@@ -117,10 +115,11 @@ def make_half_relu(plain: Callable) -> Callable:
 def make_half_extreme(integers: np.ufunc, plain: Callable) -> Callable:
     """Return the larger or the smaller of two arrays of one shape, by the order of the bits."""
 
-    def kernel(input, other, *out):
+    def kernel(input, other, *out, **named):
         if (
             getattr(input, "itemsize", 0) != 2
             or out
+            or named
             or not _is_large(input)
             or not _is_large(other)
             or other.dtype != input.dtype
@@ -128,7 +127,7 @@ def make_half_extreme(integers: np.ufunc, plain: Callable) -> Callable:
             or _has_nan(input)
             or _has_nan(other)
         ):
-            return plain(input, other, *out)
+            return plain(input, other, *out, **named)
         found = integers(_ordered(input.view(np.int16)), _ordered(other.view(np.int16)))
         return _ordered(found).view(input.dtype)
 
@@ -143,7 +142,7 @@ def _ordered(bits: np.ndarray) -> np.ndarray:
 
 
 def _has_nan(x: np.ndarray) -> bool:
-    return int(np.bitwise_and(x.view(np.int16), 0x7FFF).max()) > _INFINITY[x.dtype]
+    return int(np.bitwise_and(x.view(np.int16), 0x7FFF).max()) > _INFINITY[x.dtype.name]
 
 
 def _like(kernel: Callable, plain: Callable) -> Callable:
