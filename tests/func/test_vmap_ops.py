@@ -21,12 +21,12 @@ SIZE = 3
 # Ops that cannot be vectorised, as in PyTorch, and why.
 REFUSED = {
     **dict.fromkeys(("allclose", "equal", "is_nonzero"), "data-dependent control flow"),
-    **dict.fromkeys(("map_", "map2_", "_choose_qparams_per_tensor", "choose_qparams_optimized"), r"calling .item\(\)"),
+    **dict.fromkeys(("map_", "map2_", "_choose_qparams_per_tensor"), r"calling .item\(\)"),
     **dict.fromkeys(
         ("masked_select", "unique", "_unique_and_all", "_unique", "unique_consecutive", "nonzero"), "dynamic shape"
     ),
     "set_": "other memory",
-    "_move": "Cannot access data pointer",
+    **dict.fromkeys(("_move", "choose_qparams_optimized"), "Cannot access data pointer"),
     **dict.fromkeys(
         ("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad", "_total_norm"), r"requires_grad_\(\)"
     ),
