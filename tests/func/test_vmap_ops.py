@@ -41,6 +41,8 @@ IN_PLACE = {
     "fill_",
     "batch_norm_update_stats",
     "bernoulli_",
+    "fused_moving_avg_obs_fake_quant",
+    "_fused_moving_avg_obs_fq_helper",
 }
 # Ops without values to compare.
 ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "empty_like", "new_empty", "new_empty_strided", "is_set_to"}
