@@ -92,6 +92,17 @@ SPAWNED = """
 """
 
 
+def is_in_use(folder: str) -> bool:
+    """Whether a folder is another user's, or a process holds its lock: that of a test is counted apart."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        try:
+            with temporary_folders._lock_abandoned_folder(folder):
+                return False
+        except (BlockingIOError, PermissionError):
+            return True
+    return False
+
+
 class Place:
     """A temporary folder, /dev/shm, and the processes that carry a mark in their environment."""
 
@@ -124,7 +135,7 @@ class Place:
         # Jobs of other tests, whose memory this is, may run at the same time.
         others = mpich_shared_memory._find_files_in_use({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
         shared = set(os.listdir("/dev/shm")) - self.before - {path.removeprefix("/dev/shm/") for path in others}
-        return files + sorted(shared), self.processes()
+        return files + sorted(name for name in shared if not is_in_use(f"/dev/shm/{name}")), self.processes()
 
     def processes(self) -> list[str]:
         found = []
