@@ -122,10 +122,15 @@ def as_json(torch: Any, value: Any) -> Any:
 
 
 def answer(torch: Any, name: str, dtype: str, device: Any = "cpu") -> Any:
-    """What a program gives: its result, or its error."""
+    """Return the result of a program, or its error."""
     x = numbers(torch).to(device)
     q = torch.quantize_per_tensor(x, 0.05, ZERO_POINTS[dtype], getattr(torch, dtype))
+    return result_or_error(lambda: as_json(torch, PROGRAMS[name](torch, q, x)))
+
+
+def result_or_error(call: Callable[[], Any]) -> Any:
+    """Return the result of a call, or the type and the first line of its error."""
     try:
-        return as_json(torch, PROGRAMS[name](torch, q, x))
+        return call()
     except (RuntimeError, TypeError, NotImplementedError) as error:
         return [type(error).__name__, str(error).partition("\n")[0].partition(" This could be")[0]]

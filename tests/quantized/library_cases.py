@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .cases import as_json
+from .cases import as_json, result_or_error
 
 ANSWERS = pathlib.Path(__file__).with_name("library_answers.json")
 
@@ -109,10 +109,11 @@ CALLS: dict[str, Callable[[Any, Inputs], Any]] = {
 
 
 def answer(torch: Any, name: str) -> Any:
-    """What a call gives: its result, or its error."""
-    try:
+    """Return the result of a call, or its error."""
+
+    def call() -> Any:
         found = CALLS[name](torch.ops.quantized, Inputs(torch))
         # PyTorch's convolutions give images with channels last.
         return as_json(torch, found.contiguous() if isinstance(found, torch.Tensor) else found)
-    except (RuntimeError, TypeError, NotImplementedError) as error:
-        return [type(error).__name__, str(error).partition("\n")[0].partition(" This could be")[0]]
+
+    return result_or_error(call)

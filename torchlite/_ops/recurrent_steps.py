@@ -28,7 +28,7 @@ ACTIVATIONS = {
 
 
 class Direction(NamedTuple):
-    """What the steps of a direction share. `product` multiplies a state with the weights' columns from one on."""
+    """Data that all steps of a direction use. `product` multiplies a state with the weights' columns from one on."""
 
     F: Any
     hidden: int

@@ -1,4 +1,4 @@
-"""What the layers of quantization aware training share: their configuration, and their making from a float layer."""
+"""Layers of quantization aware training: the check of the configuration and the conversion from a float layer."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d"]
 
 
 class _ConvNd:
-    """What the convolutions share, before a class of `torch.nn`."""
+    """Mixin of the convolutions. It stands before a class of `torch.nn` among the bases."""
 
     _FLOAT_MODULE: Any
     _FLOAT_CONV_MODULE: Any

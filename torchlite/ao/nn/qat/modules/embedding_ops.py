@@ -22,7 +22,7 @@ def _check_scheme(qconfig: Any) -> None:
 
 
 class _Rows:
-    """What both share, before a class of `torch.nn`."""
+    """Mixin of both embeddings. It stands before a class of `torch.nn` among the bases."""
 
     _FLOAT_MODULE: Any
     _OPTIONS: tuple[str, ...]

@@ -10,7 +10,7 @@ from torchlite.nn import init
 
 
 class NormInside:
-    """What fused layers with a batch norm ``bn`` share. Frozen, the norm uses its running statistics in training."""
+    """Base of fused layers with a batch norm ``bn``. A frozen norm uses its running statistics in training."""
 
     bn: Any
     weight: Any

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class _ConvBnNd(NormInside):
-    """What convolutions with a batch norm share, before a class of `torch.nn`."""
+    """Mixin of convolutions with a batch norm. It stands before a class of `torch.nn` among the bases."""
 
     _version = 2
     _FLOAT_MODULE: Any
