@@ -25,8 +25,8 @@ OTHER_PRODUCTS = ("attention", "layouts", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
 # Contents of new memory besides zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would
-# have counted.
-FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
+# have counted. Of two integers of 8 bytes, a count and a mark of an error, only the first is 1 in the last.
+FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4), slice(8, None, 16))
 # How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at
 # that size raises an error and is passed over.
 FACTORS, SCALED, _LARGEST = (6, 40), ("", "float16"), 1 << 20
