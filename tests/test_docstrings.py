@@ -73,6 +73,11 @@ def test_ops(file):
     assert {name: parts for name, parts in lacks.items() if parts} == {}
 
 
+def test_attributes_of_tensors():
+    public = [name for name in dir(torch.Tensor) if name[0] != "_"]
+    assert [name for name in public if not inspect.getdoc(inspect.getattr_static(torch.Tensor, name))] == []
+
+
 class TestWhatIsMissingIsFound:
     def test_all_of_it(self):
         assert missing_parts(None, ["x"], True) == ["a docstring"]
