@@ -22,6 +22,7 @@ NAMESPACES = [
     "nn.utils.rnn", "nn.utils.stateless", "onnx", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides",
     "profiler", "quasirandom", "random", "serialization", "signal.windows", "sparse", "testing", "utils.benchmark",
     "utils.checkpoint", "utils.cpp_extension", "utils.data", "utils.dlpack", "utils.tensorboard",
+    "ao.nn.intrinsic.quantized", "ao.nn.intrinsic.quantized.dynamic", "ao.nn.quantized.dynamic",
 ]  # fmt: skip
 # Names that need another process, a GPU, a network or an absent package, or that always raise.
 NO_EXAMPLE = {
