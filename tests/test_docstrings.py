@@ -22,6 +22,7 @@ NAMESPACES = [
     "nn.utils.rnn", "nn.utils.stateless", "onnx", "optim", "optim.lr_scheduler", "optim.swa_utils", "overrides",
     "profiler", "quasirandom", "random", "serialization", "signal.windows", "sparse", "testing", "utils.benchmark",
     "utils.checkpoint", "utils.cpp_extension", "utils.data", "utils.dlpack", "utils.tensorboard",
+    "ao.nn.intrinsic.quantized", "ao.nn.intrinsic.quantized.dynamic", "ao.nn.quantized.dynamic",
 ]  # fmt: skip
 # Names that need another process, a GPU, a network or an absent package, or that always raise.
 NO_EXAMPLE = {
@@ -71,6 +72,11 @@ def missing_parts_of_op(op) -> list[str]:
 def test_ops(file):
     lacks = {name: missing_parts_of_op(REGISTRY[name]) for name in OPS[file]}
     assert {name: parts for name, parts in lacks.items() if parts} == {}
+
+
+def test_attributes_of_tensors():
+    public = [name for name in dir(torch.Tensor) if name[0] != "_"]
+    assert [name for name in public if not inspect.getdoc(inspect.getattr_static(torch.Tensor, name))] == []
 
 
 class TestWhatIsMissingIsFound:

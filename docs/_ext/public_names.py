@@ -46,6 +46,8 @@ MODULES = (
     Module("torch.sparse", "Sparse tensors."),
     Module("torch.utils.data", "Data sets, samplers and loaders."),
     Module("torch.ao.quantization", "Observers, fake quantization, and quantization aware training."),
+    Module("torch.ao.nn.quantized", "Layers that compute with 8-bit integers."),
+    Module("torch.ao.nn.quantized.dynamic", "Quantized layers that round their inputs in each call."),
     Module("torch.export", "Programs as graphs, and the format `.pt2`."),
     Module("torch.onnx", "ONNX models, written and read."),
     Module("torch.distributed", "Several processes."),
@@ -162,6 +164,11 @@ WORDS = {
 }
 
 
+def title_of(full: str) -> str:
+    """A dotted name as a title, which may break after a dot or an underscore: the spaces there have no width."""
+    return full.replace(".", ".\u200b").replace("_", "\\_\u200b")
+
+
 def page_of(module: Module, name: str, first: bool = True) -> str:
     """The reStructuredText of a name's page; `first` is False for a class that has a page under another name."""
     value = inspect.getattr_static(resolve(module.name), name, None) or getattr(resolve(module.name), name)
@@ -172,8 +179,8 @@ def page_of(module: Module, name: str, first: bool = True) -> str:
     lines = [
         ":orphan:",
         "",
-        full.replace("_", "\\_"),
-        "=" * (len(full) * 2),
+        title_of(full),
+        "=" * len(title_of(full)),
         "",
         f"Part of :doc:`{module.name} </reference/modules/{module.name}>`.",
         "",

@@ -1,5 +1,6 @@
 """Names that torchao, bitsandbytes and thinc import, and what they do here."""
 
+import importlib
 import platform
 
 import pytest
@@ -12,6 +13,21 @@ from torchlite.sparse import _triton_ops_meta as meta
 from torchlite.utils import _triton
 
 aten = torch.ops.aten
+OLDER_NAMES = [
+    "intrinsic", "intrinsic.modules", "intrinsic.qat", "intrinsic.quantized", "intrinsic.quantized.dynamic", "qat",
+    "qat.dynamic", "qat.modules", "quantized", "quantized.dynamic", "quantized.dynamic.modules", "quantized.modules",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLDER_NAMES)
+def test_older_names_of_packages_of_layers(name):
+    older, newer = (importlib.import_module(f"{parent}.{name}") for parent in ("torchlite.nn", "torchlite.ao.nn"))
+    assert {n: getattr(older, n) for n in newer.__all__} == {n: getattr(newer, n) for n in newer.__all__}
+
+
+def test_older_names_are_attributes():
+    assert torch.nn.quantized.dynamic.Linear is torch.ao.nn.quantized.dynamic.Linear
+    assert torch.nn.intrinsic.quantized.LinearReLU is torch.ao.nn.intrinsic.quantized.LinearReLU
 
 
 def test_dtypes_of_few_bits_have_names():

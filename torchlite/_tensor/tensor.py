@@ -100,7 +100,10 @@ class Tensor(_Parts):
     tensor([2., 4.])
     """
 
-    __slots__ = ("_tl_array", "_tl_kernels", "dtype", "_tl_node", "_tl_meta", "__dict__", "__weakref__")
+    __slots__ = {  # a text is the attribute's docstring
+        "_tl_array": None, "_tl_kernels": None, "dtype": "The dtype of the elements.", "_tl_node": None,
+        "_tl_meta": None, "__dict__": None, "__weakref__": None,
+    }  # fmt: skip
     __array_priority__ = 1000
     _tl_is_plain = True
     _tl_level: Any = None  # of a tensor inside `vmap` that represents one example of a batch: the batch's level

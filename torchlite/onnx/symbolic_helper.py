@@ -7,8 +7,6 @@ from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
 
-from .errors import SymbolicValueError
-
 __all__ = ["parse_args", "quantized_args"]
 
 
@@ -38,10 +36,6 @@ def quantized_args(
         return wrapper
 
     return decorator
-
-
-def _raise_unimplemented(op: str, msg: str, value: Any = None) -> None:
-    raise SymbolicValueError(f"Unsupported: ONNX export of operator {op}, {msg}.", value)
 
 
 __dir__ = make_module_dir(globals())

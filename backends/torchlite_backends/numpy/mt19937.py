@@ -131,11 +131,6 @@ class Engine:
         """Return one 32-bit word."""
         return int(self.words(1)[0])
 
-    def random64(self) -> int:
-        """Return one 64-bit word: the first draw is its upper half."""
-        high, low = self.words(2).tolist()
-        return high << 32 | low
-
     def get_state(self) -> np.ndarray:
         """Return the state in PyTorch's layout: 5056 bytes as uint8."""
         with self.lock:

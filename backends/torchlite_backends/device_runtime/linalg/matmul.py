@@ -197,11 +197,6 @@ def transpose_matrices(x: Array) -> Array:
     return make_view(x, *_swap_last_two(x.shape, x.steps), x.offset)
 
 
-def _reshape_view(x: Array, shape: tuple[int, ...]) -> Array:
-    """View a new contiguous array in another shape."""
-    return make_view(x, shape, row_major_layout(shape)[1], x.offset) if x.shape != shape else x
-
-
 def flatten_rows(x: Array) -> Array:
     """Return (..., n) as (rows, n), a copy if that is no view."""
     return x if len(x.shape) == 2 else reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))

@@ -7,13 +7,29 @@ from typing import Any
 import torchlite as torch
 from torchlite.ao.nn.intrinsic.modules import fused as nni
 from torchlite.ao.nn.quantized.modules import batchnorm, conv, linear
+from torchlite.ao.nn.quantized.modules.conv import _CONV
+from torchlite.ao.nn.quantized.modules.utils import with_arguments
 
 __all__ = [
     "BNReLU2d", "BNReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "LinearReLU", "LinearLeakyReLU", "LinearTanh",
     "ConvAdd2d", "ConvAddReLU2d",
 ]  # fmt: skip
+_LINEAR = """
+in_features: Size of the input's last dimension.
+out_features: Size of the result's.
+bias_: Whether there is a bias. Default: ``True``.
+dtype: Dtype of the weight: `torch.qint8`.
+"""
+_NORM = """
+num_features: Number of channels.
+eps: What is added to the variance. Default: 1e-5.
+momentum: Passed to the float class; statistics do not change. Default: 0.1.
+device: Device of the parameters. Default: the CPU.
+dtype: Dtype of the weight and the bias. Default: the default dtype.
+"""
 
 
+@with_arguments(_LINEAR)
 class LinearReLU(linear.Linear):
     """A quantized linear layer and the positive part of its result.
 
@@ -74,6 +90,7 @@ def _as_linear(cls: Any) -> Any:
     return type("Linear", (linear.Linear,), {"_FLOAT_MODULE": cls._FLOAT_MODULE})
 
 
+@with_arguments(_LINEAR)
 class LinearTanh(linear.Linear):
     """A quantized linear layer and the hyperbolic tangent of its result.
 
@@ -89,6 +106,7 @@ class LinearTanh(linear.Linear):
         return "QuantizedLinearTanh"
 
 
+@with_arguments(_CONV)
 class ConvReLU1d(conv.Conv1d):
     """A quantized convolution of sequences and the positive part of its result.
 
@@ -104,6 +122,7 @@ class ConvReLU1d(conv.Conv1d):
         return "QuantizedConvReLU1d"
 
 
+@with_arguments(_CONV)
 class ConvReLU2d(conv.Conv2d):
     """A quantized convolution of images and the positive part of its result.
 
@@ -119,6 +138,7 @@ class ConvReLU2d(conv.Conv2d):
         return "QuantizedConvReLU2d"
 
 
+@with_arguments(_CONV)
 class ConvReLU3d(conv.Conv3d):
     """A quantized convolution of volumes and the positive part of its result.
 
@@ -134,6 +154,7 @@ class ConvReLU3d(conv.Conv3d):
         return "QuantizedConvReLU3d"
 
 
+@with_arguments(_CONV)
 class ConvAdd2d(conv.Conv2d):
     """A quantized convolution of images and the sum of its result with another tensor.
 
@@ -153,6 +174,7 @@ class ConvAdd2d(conv.Conv2d):
         return "QuantizedConvAdd2d"
 
 
+@with_arguments(_CONV)
 class ConvAddReLU2d(ConvAdd2d):
     """A quantized convolution of images, the sum of its result with another tensor, and its positive part.
 
@@ -168,6 +190,7 @@ class ConvAddReLU2d(ConvAdd2d):
         return "QuantizedConvAddReLU2d"
 
 
+@with_arguments(_NORM)
 class BNReLU2d(batchnorm.BatchNorm2d):
     """A quantized batch norm of images and the positive part of its result.
 
@@ -180,6 +203,7 @@ class BNReLU2d(batchnorm.BatchNorm2d):
     _op = "batch_norm2d_relu"
 
 
+@with_arguments(_NORM)
 class BNReLU3d(batchnorm.BatchNorm3d):
     """A quantized batch norm of volumes and the positive part of its result.
 

@@ -258,7 +258,18 @@ def _run_steps(cell: Cell, steps: list, states: list, backward: bool) -> tuple[l
 
 
 class LSTM(RNNBase):
-    """An LSTM with weights of eight bits. Arguments are those of `torch.nn.LSTM`.
+    """An LSTM with weights of eight bits.
+
+    Inputs, states and results are float32. The inputs of all time steps are quantized at once, to 7 bits. The state is
+    quantized in each step. `torch.ao.quantization.quantize_dynamic` makes the layer of a trained one.
+
+    Args:
+        *args: Arguments of `torch.nn.LSTM`: `input_size`, `hidden_size`, `num_layers`, `bias`, `batch_first`, `dropout`
+            and `bidirectional`.
+        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`.
+
+    Raises:
+        NotImplementedError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.LSTM(3, 4)(torch.ones(5, 2, 3))[0].shape
@@ -273,7 +284,18 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """A GRU with weights of eight bits. Arguments are those of `torch.nn.GRU`.
+    """A GRU with weights of eight bits.
+
+    Inputs, states and results are float32. The inputs of all time steps are quantized at once, to 7 bits. The state is
+    quantized in each step. `torch.ao.quantization.quantize_dynamic` makes the layer of a trained one.
+
+    Args:
+        *args: Arguments of `torch.nn.GRU`: `input_size`, `hidden_size`, `num_layers`, `bias`, `batch_first`, `dropout`
+            and `bidirectional`.
+        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`.
+
+    Raises:
+        NotImplementedError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.GRU(3, 4)(torch.ones(5, 2, 3))[0].shape
@@ -375,7 +397,19 @@ class RNNCellBase(nn.Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN with weights of eight bits. Arguments are those of `torch.nn.RNNCell`.
+    """One step of an RNN with weights of eight bits.
+
+    Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
+
+    Args:
+        input_size: Size of the input's last dimension.
+        hidden_size: Size of the state's.
+        bias: Whether there are biases. Default: ``True``.
+        nonlinearity: ``"tanh"`` or ``"relu"``. Default: ``"tanh"``.
+        dtype: Dtype of the weights: `torch.qint8`.
+
+    Raises:
+        NotImplementedError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.RNNCell(3, 4)(torch.ones(2, 3)).shape
@@ -399,7 +433,18 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM with weights of eight bits. Arguments are those of `torch.nn.LSTMCell`.
+    """One step of an LSTM with weights of eight bits.
+
+    Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
+
+    Args:
+        input_size: Size of the input's last dimension.
+        hidden_size: Size of the state's.
+        bias: Whether there are biases. Default: ``True``.
+        dtype: Dtype of the weights: `torch.qint8`.
+
+    Raises:
+        NotImplementedError: Another dtype of weights.
 
     Example:
         >>> h, c = torch.ao.nn.quantized.dynamic.LSTMCell(3, 4)(torch.ones(2, 3))
@@ -418,7 +463,18 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU with weights of eight bits. Arguments are those of `torch.nn.GRUCell`.
+    """One step of a GRU with weights of eight bits.
+
+    Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
+
+    Args:
+        input_size: Size of the input's last dimension.
+        hidden_size: Size of the state's.
+        bias: Whether there are biases. Default: ``True``.
+        dtype: Dtype of the weights: `torch.qint8`.
+
+    Raises:
+        NotImplementedError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.GRUCell(3, 4)(torch.ones(2, 3)).shape

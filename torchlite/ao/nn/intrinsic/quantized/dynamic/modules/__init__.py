@@ -13,6 +13,12 @@ __all__ = ["LinearReLU"]
 class LinearReLU(linear.Linear):
     """A linear layer with a weight of eight bits, for float inputs, and the positive part of its result.
 
+    Args:
+        in_features: Size of the input's last dimension.
+        out_features: Size of the result's.
+        bias_: Whether there is a bias. Default: ``True``.
+        dtype: Dtype of the weight: `torch.qint8`.
+
     Example:
         >>> torch.ao.nn.intrinsic.quantized.dynamic.LinearReLU(3, 2)(torch.ones(4, 3)).min() >= 0
         tensor(True)
