@@ -212,6 +212,9 @@ def make_matmul_tasks(
     a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None
 ) -> list[Callable[[], object]]:
     """Return calls that write `matmul_bias(a, b, bias)` into a new array, for threads with single-threaded BLAS."""
+    if len(a) == 1 and native_gemm.row is not None or _is_large(a, b) and native_gemm.parts is not None:
+        # An engine may compute the whole product with other roundings than BLAS.
+        return [lambda: np.copyto(out, matmul_bias(a, b, bias)) if len(a) == 1 else _matmul_in_parts(a, b, out, bias)]
     if _is_large(a, b):
         return [
             functools.partial(_matmul_part, *given)

@@ -214,7 +214,7 @@ def _layer_norm_one_row(x, weight, bias, eps):
     """`_layer_norm` of a single row, with numbers for its statistics: the bits of `_layer_norm_few_rows`."""
     row, number = x.reshape(-1), x.dtype.type
     columns = number(len(row))
-    mean = (np.add.reduce(row) if len(row) < 4096 else sum_along_axis(row[None])[0, 0]) / columns
+    mean = row.dot(ones(len(row), x.dtype)) / columns
     out = row - mean
     rstd = number(1) / np.sqrt(out.dot(out) / columns + number(eps))
     np.multiply(out, rstd, out)
@@ -227,10 +227,11 @@ def _layer_norm_one_row(x, weight, bias, eps):
 
 
 def _layer_norm_few_rows(x, weight, bias, eps):
-    """`_layer_norm` of rows in as few calls as possible."""
-    mean = sum_along_axis(x) / x.shape[1]
+    """`_layer_norm` of rows in as few calls as possible. Each row has the bits that it has alone."""
+    columns = x.shape[1]
+    mean = (np.vecdot(x, ones(columns, x.dtype))[:, None] if columns <= LONGEST_DOT else sum_along_axis(x)) / columns
     out = x - mean
-    rstd = dot_rows(out, out)[:, None] / x.shape[1]
+    rstd = dot_rows(out, out)[:, None] / columns
     rstd += eps
     np.sqrt(rstd, rstd)
     np.divide(1, rstd, rstd)
