@@ -11,8 +11,9 @@ from .._dispatch import call
 def live_tensors(generation: int | None = None) -> list:
     """Return the tensors that the garbage collector knows, also of subclasses.
 
-    `generation` is one of the collector's, 0 for the youngest objects; None for all. The objects are filtered within one call in C, during which no other thread runs. A list of all objects that a
-    thread holds for longer also holds tuples that other threads still build, and Python raises SystemError there.
+    `generation` is one of the collector's, 0 for the youngest objects; None for all. The objects are filtered within
+    one call in C, during which no other thread runs. A list of all objects that a thread holds for longer also holds
+    tuples that other threads still build, and Python raises SystemError there.
     """
     is_tensor = type.__instancecheck__.__get__(call.Tensor)
     try:
