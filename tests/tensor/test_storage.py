@@ -6,12 +6,14 @@ import copy
 import gc
 import io
 import pickle
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 import torchlite as torch
+from torchlite._tensor import storage
 
 OUT = r"out of bounds for storage of size"
 
@@ -401,13 +403,11 @@ def test_backward_notices_what_replaces_a_saved_tensors_memory(change):
 @pytest.fixture
 def scans(monkeypatch):
     """The number of looks at all objects of the process."""
-    from torchlite._tensor import storage
-
     counts, find = [], storage._find_tensors_of_storage
 
-    def record(owner):
-        counts.append(owner)
-        return find(owner)
+    def record(owner, names):
+        counts.append(names)
+        return find(owner, names + 1)
 
     monkeypatch.setattr(storage, "_find_tensors_of_storage", record)
     return counts
@@ -450,6 +450,31 @@ def test_all_tensors_of_a_storage_move(share, first, scans):
     rest.data.fill_(7)
     assert (x.view(rest.dtype) == 7).any()
     assert x.data_ptr() == x.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python 3.14 does not count the references of local names")
+def test_young_tensors_of_a_storage_are_found_without_a_look_at_old_objects(monkeypatch):
+    looked, live = [], storage.live_tensors
+    monkeypatch.setattr(storage, "live_tensors", lambda generation=None: looked.append(generation) or live(generation))
+    gc.collect()
+    x = torch.ones(4, 3)
+    parts = x.detach(), x[1:], x.t()
+    x.untyped_storage().resize_(0)
+    assert looked == [0] and {part.untyped_storage().nbytes() for part in (x, *parts)} == {0}
+
+
+@pytest.mark.parametrize("share", [lambda x: x[1:], lambda x: x.detach(), lambda x: x[1:].data])
+@pytest.mark.parametrize("saved", [False, True], ids=lambda saved: f"saved={saved}")
+def test_old_tensors_of_a_storage_move_with_young_ones(share, saved):
+    x = torch.ones(4, 3)
+    old = share(x)
+    loss = (old * torch.ones(3, requires_grad=True)).sum() if saved else None
+    for _ in range(2):
+        gc.collect()
+    young = share(x)
+    x.untyped_storage().resize_(64).fill_(0)
+    assert x.sum() == young.sum() == old.sum() == 0 and (loss is None or loss == old.numel())
+    assert old.untyped_storage() is young.untyped_storage() is x.untyped_storage()
 
 
 def test_the_other_tensor_moves_when_the_first_is_gone():

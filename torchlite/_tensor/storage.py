@@ -10,6 +10,8 @@ import math
 import sys
 import threading
 import weakref
+from collections import Counter
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,14 +121,38 @@ _shrunk: dict[int, _Shrunk] = {}  # by id of the owner
 _MIN_NBYTES = 16  # bytes that stay under tensors whose storage has less
 
 
-def _find_tensors_of_storage(owner: Any) -> list:
-    """All tensors of a storage, by a look at all objects of the process."""
-    found = []
-    for x in live_tensors():
-        data = getattr(x, "_tl_array", None)
-        if data is not None and owner_of(data) is owner:
-            found.append(x)
-    return found
+# Python 3.14 does not count the references of local names, so that a hidden reference could pass for one of these.
+_YOUNG = (0, 1) if sys.version_info < (3, 14) else ()
+
+
+def _find_tensors_of_storage(owner: Any, names: int) -> list:
+    """All tensors of a storage, by a look at objects of the process. `names` of callers refer to the owner.
+
+    Most tensors of a storage that is resized are young, and the garbage collector keeps young objects apart. The search
+    ends as soon as the tensors found hold all references to the memory.
+    """
+    found: dict[int, Any] = {}
+    for generation in (*_YOUNG, None):
+        for x in live_tensors(generation):
+            data = getattr(x, "_tl_array", None)
+            if data is not None and owner_of(data) is owner:
+                found[id(x)] = x
+        data = x = None
+        if generation is not None and _hold_all_references(found.values(), owner, names + 1):
+            break
+    return list(found.values())
+
+
+def _hold_all_references(tensors: Collection[Any], owner: Any, names: int) -> bool:
+    """True if only these tensors, and as many names of the callers, refer to an owner or to its views."""
+    holders = Counter([id(x._tl_array) for x in tensors])
+    known = names + 2 + holders.pop(id(owner), 0)  # this function's name, getrefcount's argument
+    for x in tensors:
+        if count := holders.pop(id(x._tl_array), 0):
+            if x._tl_array.base is not owner or sys.getrefcount(x._tl_array) != count + 1:
+                return False
+            known += 1
+    return sys.getrefcount(owner) == known
 
 
 def _is_only_tensor(tensor: PropertyMethods, owner: Any, more: int = 0) -> bool:
@@ -150,7 +176,7 @@ def _tensors_of(storage: UntypedStorage, owner: Any) -> list:
         return []
     if source is not None and _is_only_tensor(source, owner, 1):
         return [source]
-    return _find_tensors_of_storage(owner)
+    return _find_tensors_of_storage(owner, 2)
 
 
 def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:

@@ -162,7 +162,7 @@ def _resolve_mesh(mesh: DeviceMesh | None, dims: DataParallelMeshDims | None) ->
 def _device_of(mesh: DeviceMesh) -> torch.device:
     if mesh.device_type == "cpu":
         return torch.device("cpu")
-    return torch.device(mesh.device_type, torch.accelerator.current_device_index())
+    return torch.device(mesh.device_type, torch.get_device_module(mesh.device_type).current_device())
 
 
 def _get_managed_modules(roots: tuple[nn.Module, ...]) -> list[nn.Module]:
