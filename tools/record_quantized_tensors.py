@@ -2,8 +2,8 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites answers.json, library_answers.json, weight_only_answers.json and written_by_pytorch.pt in tests/quantized, and
-tests/ao/nn/quantized/networks.pt.
+It needs PyTorch, and rewrites answers.json, library_answers.json, weight_only_answers.json and written_by_pytorch.pt in
+tests/quantized, and tests/ao/nn/quantized/networks.pt.
 """
 
 from __future__ import annotations
