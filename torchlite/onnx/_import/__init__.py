@@ -67,20 +67,20 @@ FAMILIES = {
     "vision": "AffineGrid GridSample ImageDecoder NonMaxSuppression RoiAlign",
 }
 # The modules of domains, for the names that ONNX's own domain has too.
-DOMAINS = {"com.microsoft": "com_microsoft"}
+DOMAINS = {"com.microsoft": ("com_microsoft", "microsoft_quantized", "microsoft_packed_weights")}
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
 
 
 def register_all() -> None:
     """Import all op families, which register their functions."""
-    for family in (*FAMILIES, *DOMAINS.values()):
+    for family in (*FAMILIES, *[name for names in DOMAINS.values() for name in names]):
         importlib.import_module(f"{__name__}.{family}")
 
 
 @functools.cache
 def _register_family_of(domain: str, name: str) -> None:
-    family = DOMAINS.get(domain) or _FAMILY_OF.get(name)
-    if family is not None:
+    families = DOMAINS.get(domain) or ((_FAMILY_OF[name],) if name in _FAMILY_OF else ())
+    for family in families:
         importlib.import_module(f"{__name__}.{family}")
 
 

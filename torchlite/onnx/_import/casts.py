@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .._element_types import NAMES, NARROW, NUMBERS, OLD_NAMES, NarrowTensor, dt
 from .op_registry import Ints, ints, op
 from .resource_limits import check_elements, check_work, dtype_width
 
+_FIRST_OVERFLOW = 464.0  # the greatest number that rounds to 448, the greatest of float8_e4m3fn
 _FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0}
 
 
@@ -79,9 +81,10 @@ def _round_to_float8(values: Tensor, name: str, saturate: bool) -> Tensor:
     dtype, most = getattr(torch, name), _FLOAT8[name]
     wide = values.to(torch.float32)
     if not saturate:
-        # Overflow rounds to infinity, or NaN if the type has no infinity.
-        out = wide.to(dtype)
-        return out
+        # Overflow rounds to infinity, or NaN if the type has no infinity. PyTorch's cast to e4m3fn saturates.
+        if name == "float8_e4m3fn":
+            wide = torch.where(wide.abs() > _FIRST_OVERFLOW, torch.full_like(wide, math.nan), wide)
+        return wide.to(dtype)
     clamped = torch.clamp(wide, -most, most)
     return torch.where(torch.isnan(wide), wide, clamped).to(dtype)
 

@@ -10,6 +10,7 @@ import numpy as np
 import torchlite as torch
 from torchlite import Tensor
 
+from .._element_types import NarrowTensor
 from .op_registry import Number, op, single_number
 from .resource_limits import check_elements, check_work, dtype_width
 
@@ -22,6 +23,8 @@ def _wrap_negative(indices: Tensor, length: int) -> Tensor:
 
 @op("Gather")
 def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
+    if isinstance(x, NarrowTensor):
+        return NarrowTensor(gather(x.values, indices, axis=axis), x.type)
     check_elements(
         "Gather", *indices.shape, math.prod(x.shape) // max(x.shape[axis], 1),
         each=1 if isinstance(x, np.ndarray) else dtype_width(x.dtype),

@@ -14,7 +14,7 @@ from .conv_pool import convolution_geometry
 from .op_registry import Ints, op
 from .resource_limits import check_broadcast, check_elements, check_matmul
 
-_RANGES = {
+RANGES = {
     "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "uint4": (0, 15),
     "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1), "int32": (-(2**31), 2**31 - 1),
 }  # fmt: skip
@@ -48,12 +48,13 @@ def quantize(
     factor = _expand_scale(_values_of(scale), x, axis, block_size)
     if precision:
         x, factor = x.to(dtype_of(precision)), factor.to(dtype_of(precision))
-    elif not x.is_floating_point():
-        x = x.to(torch.float32)
+    elif x.dtype is not torch.float64:
+        # ONNX Runtime divides numbers of half precision in float32.
+        x, factor = x.to(torch.float32), factor.to(torch.float32)
     out = x / factor.to(x.dtype)
     shift = None if zero is None else _expand_scale(_values_of(zero), x, axis, block_size)
-    if name in _RANGES:
-        low, high = _RANGES[name]
+    if name in RANGES:
+        low, high = RANGES[name]
         # In float32 the sum is exact where it is not clamped.
         wide = torch.float32 if max(-low, high) < 1 << 16 and x.dtype is not torch.float64 else torch.float64
         out = torch.round(out.to(wide))
@@ -133,15 +134,22 @@ def integer_matmul(
     return out.squeeze(-1) if b.ndim == 1 else out
 
 
+def to_levels(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Numbers rounded to the nearest levels of a dtype."""
+    low, high = RANGES[str(dtype).rpartition(".")[2]]
+    return torch.clamp(torch.round(x), low, high).to(dtype)
+
+
 def _convert_total(total: Tensor, bias: Tensor | None, scale: Tensor | None, zero: Tensor | None) -> Tensor:
     """Sums in float64 as int32, times a scale, or as levels around a zero point."""
-    total = total.to(torch.int32) if bias is None else total.to(torch.int32) + bias
+    total = total.to(torch.int64).to(torch.int32)  # sums of 16-bit levels wrap around
+    total = total if bias is None else total + bias
     if scale is None:
         return total
     out = total.to(torch.float32) * scale
     if zero is None:
         return out
-    low, high = _RANGES[type_name(zero)]
+    low, high = RANGES[type_name(zero)]
     return torch.clamp(torch.round(out) + zero.to(torch.float32), low, high).to(zero.dtype)
 
 
