@@ -30,14 +30,15 @@ from .decorators import (
     mark_static,
     mark_static_address,
     maybe_mark_dynamic,
+    nonstrict_trace,
 )
 from .eval_frame import OptimizedModule
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",
     "error_on_graph_break", "explain", "forbid_in_graph", "graph_break", "is_compiling", "list_backends",
-    "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize",
-    "optimize_assert", "register_backend", "reset", "set_stance", "substitute_in_graph",
+    "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+    "nonstrict_trace", "optimize", "optimize_assert", "register_backend", "reset", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
 

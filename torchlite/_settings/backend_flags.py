@@ -39,6 +39,7 @@ class BackendFlags:
         self.mkldnn_deterministic = False
         self.mkldnn_allow_tf32: bool | None = None  # never set
         self.mkldnn_precision = "none"
+        self.quantized_engine = "x86"
         self.linalg_library = "default"
         self.blas_library = "default"
         self.sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}  # which attention may run

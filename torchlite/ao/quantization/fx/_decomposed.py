@@ -269,15 +269,20 @@ def _token_meta(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
     )
 
 
+def _per_token_quant_qparam_dim_check(input: Tensor, scales: Tensor, zero_points: Tensor) -> None:
+    """AssertionError if there is not one scale and one zero point for each row."""
+    tokens = math.prod(input.size()[:-1])
+    for name, values in (("scales", scales), ("zero_points", zero_points)):
+        if tokens != values.numel():
+            raise AssertionError(f"num_tokens: {tokens} {name}: {values.size()}")
+
+
 def quantize_per_token(
     input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Any
 ) -> Tensor:
     """``clamp(round(input / scales + zero_points))`` as integers."""
     _quant_min_max_bounds_check(quant_min, quant_max, dtype)
-    tokens = math.prod(input.size()[:-1])
-    for name, values in (("scales", scales), ("zero_points", zero_points)):
-        if tokens != values.numel():
-            raise AssertionError(f"num_tokens: {tokens} {name}: {values.size()}")
+    _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return input.mul(1.0 / scales).add(zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
 
