@@ -84,6 +84,7 @@ _CALLBACK_HOMES = {
     "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
     "compile": ("_dynamo.eval_frame", "compile"),
     "declare_collectives": ("distributed._collective_ops", "declare_collectives"),
+    "decomposed_library": ("ao.quantization.fx._decomposed", "decomposed_library"),
     "from_scipy_sparse": ("_sparse.scipy_matrices", "from_scipy_sparse"),
     "get_rank": ("distributed", "get_rank"),
     "get_world_size": ("distributed", "get_world_size"),

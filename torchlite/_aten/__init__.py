@@ -64,6 +64,8 @@ class _Ops:
             CALLBACKS.declare_collectives()
         if name == "quantized" and ("quantized", "linear") not in DEFINED:
             CALLBACKS.quantized("declare_ops")()
+        if name == "quantized_decomposed" and (name, "quantize_per_tensor") not in DEFINED:
+            CALLBACKS.decomposed_library()
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:

@@ -75,6 +75,7 @@ class Callbacks:
     array_namespace: Callable[[], Any]  # the namespace of `Tensor.__array_namespace__`
     load_torchscript: Callable[..., Any]  # `torch.jit.load`
     higher_order_namespace: Callable[[], Any]  # `torch.ops.higher_order`
+    decomposed_library: Callable[[], Any]  # the library of `torch.ops.quantized_decomposed`
     declare_collectives: Callable[[], None]  # defines the ops of `torch.ops._c10d_functional`
     get_rank: Callable[..., int]
     get_world_size: Callable[..., int]

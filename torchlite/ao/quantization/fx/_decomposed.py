@@ -1,6 +1,6 @@
 """`torch.ops.quantized_decomposed`: quantization to plain integer tensors, with scales and zero points as arguments.
 
-The import of this module registers the ops, as in PyTorch.
+The import of this module registers the ops. `torch.ops` imports it when it is asked for one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ _DTYPE = "ScalarType dtype"
 _ONE, _TENSORS = "float scale, int zero_point, ", "Tensor scale, Tensor zero_point, "
 _MANY, _OPTIONAL = "Tensor scales, Tensor zero_points, ", "Tensor scales, Tensor? zero_points, "
 _OUT = ", *, ScalarType? out_dtype=None"
+
+
+def decomposed_library() -> Library:
+    """Return the library of the ops."""
+    return quantized_decomposed_lib
 
 
 def _define(schema: str, kernel: Callable, meta: Callable | None = None) -> None:
