@@ -89,6 +89,7 @@ _CALLBACK_HOMES = {
     "get_rank": ("distributed", "get_rank"),
     "get_world_size": ("distributed", "get_world_size"),
     "inference_function": ("_dynamo.inference_function", "InferenceFunction"),
+    "higher_order_class": ("_higher_order_ops.higher_order_operator", "higher_order_class"),
     "higher_order_namespace": ("_higher_order_ops.higher_order_operator", "higher_order_namespace"),
     "load_torchscript": ("jit", "load"),
     "matmul_foreign": ("_sparse.scipy_matrices", "matmul"),

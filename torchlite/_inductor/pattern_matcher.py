@@ -89,7 +89,8 @@ class CallFunction(PatternExpr):
     >>> from torchlite._inductor.pattern_matcher import CallFunction, KeywordArg
     >>> aten, x = torch.ops.aten, torch.ones(2)
     >>> graph = torch.export.export(torch.nn.Softsign(), (x,)).module().graph
-    >>> pattern = CallFunction(aten.div, KeywordArg("x"), CallFunction(aten.add, CallFunction(aten.abs, KeywordArg("x")), 1))
+    >>> x = KeywordArg("x")
+    >>> pattern = CallFunction(aten.div, x, CallFunction(aten.add, CallFunction(aten.abs, x), 1))
     >>> match = pattern.match(next(node for node in graph.nodes if node.target is aten.div.Tensor))
     >>> len(match.nodes), match.kwargs["x"].op
     (3, 'placeholder')

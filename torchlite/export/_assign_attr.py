@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ..nn import Module, Parameter
 from .._tensor import Tensor
+from ..nn import Module, Parameter
 
 
 class _AttrKind(enum.Enum):
@@ -26,9 +26,7 @@ def _calls_of(owner: Module, name: str) -> list[Module]:
     return [child for key, child in owner._modules.items() if key.partition("@")[0] == name and child is not None]
 
 
-def _assign_attr(
-    from_obj: Any, to_module: Module, target: str, attr_kind: _AttrKind, persistent: bool = True
-) -> None:
+def _assign_attr(from_obj: Any, to_module: Module, target: str, attr_kind: _AttrKind, persistent: bool = True) -> None:
     """Set an attribute at a path, in each call of the modules on the path; missing modules are made.
 
     AssertionError if the object does not fit the kind.

@@ -16,7 +16,8 @@ from ._node_source import NodeSource, NodeSourceAction
 from .node import Node
 
 __all__ = [
-    "NodeSource", "NodeSourceAction", "annotate", "annotate_fn", "format_stack", "get_current_meta", "has_preserved_node_meta", "preserve_node_meta",
+    "NodeSource", "NodeSourceAction", "annotate", "annotate_fn", "format_stack", "get_current_meta",
+    "has_preserved_node_meta", "preserve_node_meta",
     "set_current_meta", "set_grad_fn_seq_nr", "reset_grad_fn_seq_nr", "set_stack_trace",
 ]  # fmt: skip
 

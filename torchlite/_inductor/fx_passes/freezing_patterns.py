@@ -1,6 +1,6 @@
 """Patterns that packages register for frozen graphs of PyTorch's own compiler.
 
-Their functions write calls of oneDNN's ops, which torchlite lacks. So they are kept, and no pass of torchlite runs them.
+Their functions write calls of oneDNN's ops, which torchlite lacks. So they are kept, and no pass here runs them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ def _gelu_fusion_2(computation_call: PatternExpr) -> CallFunction:
 def _hardswish_fusion(computation_call: PatternExpr) -> CallFunction:
     """``x * relu6(x + 3) / 6``."""
     shifted = CallFunction(_aten.clamp_min, CallFunction(_aten.add, computation_call, 3), 0)
-    return CallFunction(_aten.div, CallFunction(_aten.mul, computation_call, CallFunction(_aten.clamp_max, shifted, 6)), 6)
+    return CallFunction(
+        _aten.div, CallFunction(_aten.mul, computation_call, CallFunction(_aten.clamp_max, shifted, 6)), 6
+    )
 
 
 def _silu_fusion(computation_call: PatternExpr) -> CallFunction:

@@ -35,6 +35,7 @@ from ..._types.layouts import Size, strided
 from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
+from .._node_source import NodeSource, NodeSourceAction
 from ..graph import Graph
 from ..node import Node
 from ._unbacked_symbols import UnbackedSymbols, to_concrete
@@ -230,6 +231,7 @@ class OpRecorder(DispatchMode):
         self.modules: dict[str, Any] = {}  # subgraphs
         self.decomposing = False  # True if composite ops are decomposed
         self.stack_trace: str | None = None  # stack trace of new nodes, if known
+        self.source: Node | None = None  # node of another graph that new nodes are made of
         self.line: str | None = None  # source line, if known
         self.unbacked: UnbackedSymbols | None = None  # unbacked symbols, if allowed
         self.module_stack: dict[str, tuple[str, str]] | None = None  # module stack of new nodes, if known
@@ -340,6 +342,8 @@ class OpRecorder(DispatchMode):
         node.meta["stack_trace"] = self.stack_trace or user_stack_trace()
         if self.module_stack is not None:
             node.meta["nn_module_stack"] = self.module_stack
+        if self.source is not None:
+            node.meta["from_node"] = [NodeSource(self.source, "run_decompositions", NodeSourceAction.CREATE)]
         return node
 
     def bind(self, node: Node, result: Any) -> Any:
