@@ -58,11 +58,11 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
     attributes: dict[str, Any] = {}
     inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
     users = [node for node in inputs if node.name not in lifted]
-    for node in users:
-        values[node] = graph.node_copy(node)
-        _set_source(values[node], node)
     for node in inputs:
-        if node.name in lifted:
+        if node.name not in lifted:
+            values[node] = graph.node_copy(node)
+            _set_source(values[node], node)
+        else:
             target = lifted[node.name][1]
             values[node] = graph.create_node("get_attr", target, (), {}, target.replace(".", "_"))
             values[node].meta.update(node.meta)
@@ -70,7 +70,9 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
             attributes[target] = values[node]
     if check_guards:
         root.add_module(GUARDS_NAME, GuardsFn(_make_guards(program, users)))
-        graph.call_module(GUARDS_NAME, tuple(values[node] for node in users))
+        stacks = (node.meta.get("nn_module_stack") for node in program.graph.nodes if node.op == "call_function")
+        made = graph.call_module(GUARDS_NAME, tuple(values[node] for node in users))
+        made.meta["nn_module_stack"] = next(stacks, None)
     for node in program.graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))

@@ -29,6 +29,7 @@ _COPY_META_FIELDS = [
     "original_aten",
     "recompute",
     "from_node",
+    "quantization_tag",
     "custom",
 ]
 

@@ -344,6 +344,8 @@ class OpRecorder(DispatchMode):
             node.meta["nn_module_stack"] = self.module_stack
         if self.source is not None:
             node.meta["from_node"] = [NodeSource(self.source, "run_decompositions", NodeSourceAction.CREATE)]
+            kept = (field for field in ("quantization_tag", "custom") if field in self.source.meta)
+            node.meta.update((field, self.source.meta[field]) for field in kept)
         return node
 
     def bind(self, node: Node, result: Any) -> Any:
@@ -441,6 +443,8 @@ class OpRecorder(DispatchMode):
         found = match_overload(
             op, values, writes, whole=not self.decomposing or op.is_implicit
         ) or _find_overload_calls(op.name, values)
+        if found is None and not self.decomposing:
+            found = _find_in_place_overload(op, values)
         if found is None:
             if self.is_inside and not op.is_implicit and not writes:  # one node, as its derivative expects
                 own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default
@@ -548,6 +552,14 @@ class OpRecorder(DispatchMode):
 
 # Ops that decompose though ATen does not call them composite.
 _DECOMPOSED_OPS = frozenset(("linear", "matmul"))
+
+
+def _find_in_place_overload(op: Any, values: list) -> tuple | None:
+    """Return the in-place overload of a function that is called with ``inplace=True``; None if there is none."""
+    place = next((i for i, p in enumerate(op.params) if p.name == "inplace"), None)
+    if place is None or values[place] is not True:
+        return None
+    return match_overload(op, [*values[:place], False, *values[place + 1 :]], True, whole=True)
 
 
 def _with_iterator_layout(func: Any, args: tuple, result: Any) -> Any:
