@@ -38,6 +38,7 @@ from ...utils.weak import WeakIdKeyDictionary
 from .._node_source import NodeSource, NodeSourceAction
 from ..graph import Graph
 from ..node import Node
+from ._source_operators import calling_operator
 from ._unbacked_symbols import UnbackedSymbols, to_concrete
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -342,6 +343,9 @@ class OpRecorder(DispatchMode):
         node.meta["stack_trace"] = self.stack_trace or user_stack_trace()
         if self.module_stack is not None:
             node.meta["nn_module_stack"] = self.module_stack
+        called_by = None if self.source is not None else calling_operator(_is_user_file)
+        if called_by is not None:
+            node.meta["source_fn_stack"] = [(node.name, called_by)]
         if self.source is not None:
             node.meta["from_node"] = [NodeSource(self.source, "run_decompositions", NodeSourceAction.CREATE)]
             kept = (field for field in ("quantization_tag", "custom") if field in self.source.meta)
