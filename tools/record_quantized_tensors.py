@@ -2,8 +2,8 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized, and
-tests/ao/nn/quantized/networks.pt.
+It needs PyTorch, and rewrites answers.json, library_answers.json, weight_only_answers.json and written_by_pytorch.pt in
+tests/quantized, and tests/ao/nn/quantized/networks.pt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tests.ao.nn.quantized import networks
-from tests.quantized import cases, library_cases
+from tests.quantized import cases, library_cases, weight_only_cases
 
 
 def main() -> None:
@@ -27,6 +27,8 @@ def main() -> None:
     cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     calls = {name: library_cases.answer(torch, name) for name in library_cases.CALLS}
     library_cases.ANSWERS.write_text(json.dumps(calls) + "\n")
+    lines = [json.dumps({call: weight_only_cases.answer(torch, call)})[1:-1] for call in weight_only_cases.CALLS]
+    weight_only_cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     torch.save(networks.record(torch), networks.WRITTEN)
     x = cases.numbers(torch)
     q = torch.quantize_per_tensor(x, 0.05, 7, torch.quint8)

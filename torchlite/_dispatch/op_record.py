@@ -145,7 +145,7 @@ class Out:
         # A tensor of another shape is resized: "deprecated" warns, "silent" does not, "rounding" names rounding errors.
         self.resize = resize
         # An argument `dtype=` must be the dtype of `out`, which it is by default: always, or only for "float" dtypes of
-        # the input and `out`.
+        # the input and `out`. "out_dtype": the argument has this name.
         self.dtype_param = dtype_param
         self.complex_to_real = complex_to_real  # for a complex input, `out` may be real, or complex as the input
         self.in_place_message = in_place_message  # the in-place op's message, if the target's dtype must be "same"

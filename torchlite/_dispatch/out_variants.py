@@ -84,7 +84,7 @@ def prepare_out(op: Op, values: list, out) -> list:
     if not isinstance(out, GLOBALS["Tensor"]):
         return values
     if op.out.dtype_param:
-        place = next(i for i, p in enumerate(op.params) if p.name == "dtype")
+        place = next(i for i, p in enumerate(op.params) if p.name == _dtype_keyword(op))
         floats = op.out.dtype_param == "float"
         if values[place] is None and not (floats and FLOAT > min(values[0].dtype.category, out.dtype.category)):
             return [*values[:place], out.dtype, *values[place + 1 :]]
@@ -227,9 +227,15 @@ def _check_dtype_keyword(op: Op, out: dtype, values) -> None:
     """RuntimeError where `dtype=` was given to a sum or product, and `out` has another one."""
     if not op.out.dtype_param:
         return
-    asked = next((v for p, v in zip(op.params, values, strict=False) if p.name == "dtype"), None)
+    asked = next((v for p, v in zip(op.params, values, strict=False) if p.name == _dtype_keyword(op)), None)
     if asked is not None and asked is not out:
-        raise RuntimeError(f"Expected out tensor to have dtype {asked.c_name}, but got {out.c_name} instead")
+        message = f"Expected out tensor to have dtype {asked.c_name}, but got {out.c_name} instead"
+        raise op.out.error(op.out.message or message)
+
+
+def _dtype_keyword(op: Op) -> str:
+    """The parameter that names the dtype of `out`."""
+    return "out_dtype" if op.out.dtype_param == "out_dtype" else "dtype"
 
 
 def check_output_shape(target, shape) -> None:

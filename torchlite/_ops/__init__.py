@@ -16,9 +16,9 @@ FAMILIES = (
     "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss", "manipulation",
     "margin_loss", "matmul", "multi_tensor_clip", "node_graphs", "normalization", "pad", "piecewise_activation",
     "pointwise", "pooling", "pooling_checks", "pooling_kernels", "quantized", "random", "random_fill",
-    "recurrent_steps", "reduce", "resample", "rnn", "rows", "scan", "segment_reduce", "softmax", "sort",
-    "sparse_matmul", "special", "statistics", "stft", "tensor_products", "unary", "view_copies", "views", "vision",
-    "window_functions",
+    "recurrent_steps", "reduce", "resample", "rnn", "rows", "scaled_matmul", "scan", "segment_reduce", "softmax",
+    "sort", "sparse_matmul", "special", "statistics", "stft", "tensor_products", "unary", "view_copies", "views",
+    "vision", "weight_only", "window_functions",
 )  # fmt: skip
 
 

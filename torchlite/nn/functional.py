@@ -70,8 +70,12 @@ else:
             found = getattr(torch, name)
         elif name == "grad":
             found = torch.nn.grad
-        elif name in ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType"):
+        elif name == "scaled_grouped_mm":
             return unsupported_function(f"torch.nn.functional.{name}")  # not one of the names in dir()
+        elif name in ("scaled_mm", "ScalingType", "SwizzleType"):
+            from . import _scaled_mm
+
+            found = getattr(_scaled_mm, name)
         elif name == "grouped_mm":
             from ._grouped_mm import grouped_mm as found
         elif name in (
