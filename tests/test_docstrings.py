@@ -37,7 +37,7 @@ NO_EXAMPLE = {
     "hub": {"help", "list"},
     "serialization": {"get_crc32_options"},
     "utils.cpp_extension": {
-        "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load", "load_inline",
+        "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load_inline",
     },
     "utils.dlpack": {"DLDeviceType"},
     "utils.tensorboard": {"FileWriter", "SummaryWriter"},

@@ -84,10 +84,12 @@ _CALLBACK_HOMES = {
     "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
     "compile": ("_dynamo.eval_frame", "compile"),
     "declare_collectives": ("distributed._collective_ops", "declare_collectives"),
+    "decomposed_library": ("ao.quantization.fx._decomposed", "decomposed_library"),
     "from_scipy_sparse": ("_sparse.scipy_matrices", "from_scipy_sparse"),
     "get_rank": ("distributed", "get_rank"),
     "get_world_size": ("distributed", "get_world_size"),
     "inference_function": ("_dynamo.inference_function", "InferenceFunction"),
+    "higher_order_class": ("_higher_order_ops.higher_order_operator", "higher_order_class"),
     "higher_order_namespace": ("_higher_order_ops.higher_order_operator", "higher_order_namespace"),
     "load_torchscript": ("jit", "load"),
     "matmul_foreign": ("_sparse.scipy_matrices", "matmul"),
@@ -104,17 +106,18 @@ legacy_contiguous_format = contiguous_format
 del _d, _name
 
 _MODULES = {
-    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_higher_order_ops",
-    "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils",
-    "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "package",
-    "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
-    "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
+    "_C", "_VF", "__config__", "__future__", "_compile", "_custom_ops", "_dynamo", "_functorch", "_guards",
+    "_higher_order_ops", "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str",
+    "_utils", "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
+    "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides",
+    "package", "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
+    "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
 _HOMES = {
     "_alias": ("as_torch",),
+    "_compile": ("_disable_dynamo",),
     "_dynamo.eval_frame": ("compile",),
     "_serialization.pytorch_file": ("PyTorchFileReader", "PyTorchFileWriter"),
     "_higher_order_ops.cond": ("cond",), "_higher_order_ops.while_loop": ("while_loop",),

@@ -17,9 +17,28 @@ from ._serialization.tensor_rebuild import (
     _rebuild_tensor_v3,  # noqa: F401
     _rebuild_wrapper_subclass,  # noqa: F401
 )
+from ._tensor import Tensor
+from ._tensor.pickling import set_attributes, state_of
 from ._types import dtypes
 from ._types.devices import device
 from .utils._exception_wrapper import ExceptionWrapper, KeyErrorMessage  # noqa: F401
+
+
+def _get_obj_state(obj: Any) -> Any:
+    """The state of an object besides its data, as `_set_obj_state` restores it."""
+    return state_of(obj) if isinstance(obj, Tensor) else obj.__getstate__()
+
+
+def _set_obj_state(obj: Any, state: Any) -> Any:
+    """Set the attributes of a state and return the object. RuntimeError for a state of another form."""
+    if isinstance(obj, Tensor):
+        return set_attributes(obj, state)
+    if isinstance(state, tuple) and len(state) != 2:
+        raise RuntimeError(f"Invalid serialized state: {state}")
+    for attributes in state if isinstance(state, tuple) else (state,):
+        for name, value in (attributes or {}).items():
+            setattr(obj, name, value)
+    return obj
 
 
 def _element_size(dtype) -> int:

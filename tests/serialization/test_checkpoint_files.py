@@ -1,5 +1,6 @@
 """Files that `torch.save` leaves on the disk; the old format; options of `save` and `load`."""
 
+import argparse
 import copy
 import io
 import mmap
@@ -631,6 +632,51 @@ def restored(values):
 def test_a_subclass_may_override_reduce():
     found = round_trip(torch.ones(2).as_subclass(Reduced), weights_only=False)
     assert type(found) is Reduced and found.tolist() == [1, 1]
+
+
+class Packed(torch.Tensor):
+    """A tensor of two others with a state of its own, as packages for quantization have it."""
+
+    @staticmethod
+    def __new__(cls, codes, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, codes.shape, dtype=scale.dtype, device=codes.device)
+
+    def __init__(self, codes, scale):
+        self.codes, self.scale = codes, scale
+
+    def __setstate__(self, state):
+        torch._utils._set_obj_state(self, state)
+        self.restored = True
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs=None):
+        if func is torch.ops.aten.detach.default:
+            return cls(args[0].codes, args[0].scale)
+        raise NotImplementedError(func)
+
+
+def test_a_subclass_with_torch_function_is_saved_as_pytorch_does():
+    value = Packed(torch.tensor([1, 2], dtype=torch.int8), torch.ones(1))
+    with zipfile.ZipFile(io.BytesIO(saved({"weight": value}))) as archive:
+        data = archive.read(next(name for name in archive.namelist() if name.endswith("data.pkl")))
+    names = {argument for opcode, argument, _ in pickletools.genops(data) if opcode.name == "GLOBAL"}
+    assert {"torch._tensor _rebuild_from_type_v2", "torch._utils _rebuild_wrapper_subclass"} <= names
+    with safe_globals([Packed]):
+        again = round_trip({"weight": value})["weight"]
+    assert type(again) is Packed and again.restored and again.shape == (2,)
+    assert again.codes.tolist() == [1, 2] and again.codes.dtype is torch.int8
+    assert type(pickle.loads(pickle.dumps(value))) is Packed
+    for state in (({}, {}, {}), {"_tl_array": None}):
+        with pytest.raises(RuntimeError, match="Invalid serialized state"):
+            torch._utils._set_obj_state(value, state)
+    assert torch._utils._get_obj_state(value)["scale"] is value.scale
+    plain = torch._utils._set_obj_state(argparse.Namespace(), ({"a": 1}, {"b": 2}))
+    assert (plain.a, plain.b) == (1, 2) and torch._utils._get_obj_state(plain) == {"a": 1, "b": 2}
 
 
 @posix

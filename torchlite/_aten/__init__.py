@@ -60,10 +60,14 @@ class _Ops:
             return CALLBACKS.higher_order_namespace()
         if name == "profiler":
             _declare_record_function()
+        if name == "prims" and (name, "convert_element_type") not in DEFINED:
+            _declare_prims()
         if name in ("_c10d_functional", "c10d_functional", "c10d") and ("c10d", "scatter_") not in DEFINED:
             CALLBACKS.declare_collectives()
         if name == "quantized" and ("quantized", "linear") not in DEFINED:
             CALLBACKS.quantized("declare_ops")()
+        if name == "quantized_decomposed" and (name, "quantize_per_tensor") not in DEFINED:
+            CALLBACKS.decomposed_library()
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:
@@ -99,6 +103,12 @@ def _declare_record_function() -> None:
     leave = define_op("profiler", "_record_function_exit(Any handle) -> ()")
     enter.kernels["CompositeExplicitAutograd"] = lambda name, args=None: record_function(name, args).__enter__()
     leave.kernels["CompositeExplicitAutograd"] = lambda handle: handle.__exit__(None, None, None)
+
+
+def _declare_prims() -> None:
+    """Define the op that passes of packages name for a conversion."""
+    converted = define_op("prims", "convert_element_type(Tensor a, ScalarType dtype) -> Tensor")
+    converted.kernels["CompositeImplicitAutograd"] = lambda a, dtype: a.to(dtype)
 
 
 @functools.cache

@@ -555,6 +555,8 @@ ADAPTERS: dict[str, Callable] = {
     "bernoulli.Tensor": _new_filled("bernoulli_"),
     "lift": lambda self: self, "lift_fresh": lambda self: self, "lift_fresh_copy": lambda self: self.clone(),
     "_unsafe_view": lambda self, size: self.reshape(size),
+    "_efficientzerotensor": lambda size, **options: torch.zeros(size, **options),
+    "_mkldnn_transpose": lambda self, dim0, dim1: self.transpose(dim0, dim1).contiguous(),
     "_reshape_copy": lambda self, size: self.reshape(size).clone(),
     "_reshape_alias": lambda self, size, stride: self.as_strided(size, stride),
     "_pin_memory": lambda self, device=None: self.pin_memory(),

@@ -507,7 +507,7 @@ def _wrap_view_and_record(op, table, values, data, wants):
             out._tl_meta = view_meta(source, kind or ("multi_output" if several else None))
             if kind is not None and source.requires_grad:
                 out._tl_node = REQUIRES_GRAD_DETACHED
-    if wants:
+    if wants and outs[0].dtype.category >= 2:
         record_node(op, table, values, outs)
     return outs if several else outs[0]
 

@@ -74,7 +74,9 @@ class Callbacks:
     array_function: Callable[..., Any]  # `Tensor.__array_function__`
     array_namespace: Callable[[], Any]  # the namespace of `Tensor.__array_namespace__`
     load_torchscript: Callable[..., Any]  # `torch.jit.load`
+    higher_order_class: Callable[[], type]  # `HigherOrderOperator`
     higher_order_namespace: Callable[[], Any]  # `torch.ops.higher_order`
+    decomposed_library: Callable[[], Any]  # the library of `torch.ops.quantized_decomposed`
     declare_collectives: Callable[[], None]  # defines the ops of `torch.ops._c10d_functional`
     get_rank: Callable[..., int]
     get_world_size: Callable[..., int]

@@ -30,14 +30,16 @@ from .decorators import (
     mark_static,
     mark_static_address,
     maybe_mark_dynamic,
+    nonstrict_trace,
 )
-from .eval_frame import OptimizedModule
+from .eval_frame import OptimizedModule, is_dynamo_supported
 
 __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",
-    "error_on_graph_break", "explain", "forbid_in_graph", "graph_break", "is_compiling", "list_backends",
-    "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "optimize",
-    "optimize_assert", "register_backend", "reset", "set_stance", "substitute_in_graph",
+    "error_on_graph_break", "explain", "forbid_in_graph", "graph_break", "is_compiling", "is_dynamo_supported",
+    "is_inductor_supported", "list_backends",
+    "lookup_backend", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+    "nonstrict_trace", "optimize", "optimize_assert", "register_backend", "reset", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
 
@@ -63,6 +65,15 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     from .explain_output import explain as explained
 
     return explained(f, *extra_args, **extra_kwargs)
+
+
+def is_inductor_supported() -> bool:
+    """Return whether the backend that `torch.compile` has by default is there: True.
+
+    >>> torchlite._dynamo.is_inductor_supported()
+    True
+    """
+    return True
 
 
 def reset() -> None:

@@ -135,3 +135,18 @@ def forbid_in_graph(fn: Any) -> Any:
     if not callable(fn):
         raise AssertionError("forbid_in_graph applies only to callables")
     return disable(fn)
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """Return the function. Captures record what a call computes, whatever its source has. AssertionError if it is not
+    callable.
+
+    >>> @torchlite._dynamo.nonstrict_trace
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(4)
+    8
+    """
+    if not callable(traceable_fn):
+        raise AssertionError("nonstrict_trace expects a callable")
+    return traceable_fn

@@ -1,12 +1,16 @@
-"""Helpers of `torch._dynamo.utils`: device support and one-time warnings."""
+"""Helpers of `torch._dynamo.utils`: device support, one-time warnings, counters of packages."""
 
 from __future__ import annotations
 
+import collections
 import functools
 import warnings
 from typing import Any
 
-__all__ = ["is_compile_supported", "warn_once"]
+__all__ = ["counters", "is_compile_supported", "warn_once"]
+
+# Counts that passes of packages keep, by group and name. torchlite's own compiler adds nothing.
+counters: collections.defaultdict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
 
 
 def is_compile_supported(device_type: Any) -> bool:

@@ -1,12 +1,14 @@
-"""Replacements of compiled extension libraries (torchvision, torchaudio) by torchlite ops.
+"""Replacements of compiled extensions (torchvision, torchaudio, optimum-quanto) by torchlite ops.
 
-`torch.ops.load_library` looks here; nothing is imported before.
+`torch.ops.load_library` and `torch.utils.cpp_extension.load` look here; nothing is imported before.
 """
 
 from __future__ import annotations
 
 import importlib
 import pathlib
+import types
+from collections.abc import Iterable
 from typing import Any
 
 # Library file suffix to op namespace and the module that lists its ops.
@@ -15,6 +17,8 @@ _KNOWN_LIBRARIES = {
     "torchaudio/lib/_torchaudio": ("_torchaudio", "torchaudio", "EXTENSION"),
     "torchaudio/lib/libtorchaudio": ("torchaudio", "torchaudio", "OPS"),
 }
+# Extensions that are compiled when first used: name and source files to a module with the same functions.
+_KNOWN_SOURCES = {("quanto_cpp", ("pybind_module.cpp", "unpack.cpp")): "quanto"}
 _provided: set[str] = set()
 
 
@@ -36,3 +40,10 @@ def declare_library_ops(path: Any) -> bool:
             declared.backward, declared.setup_context = op.backward, op.setup_context
         _provided.add(namespace)
     return True
+
+
+def find_source_extension(name: str, sources: Iterable[Any]) -> types.ModuleType | None:
+    """The replacement of an extension with these source files; None if there is none."""
+    files = tuple(sorted(pathlib.Path(source).name for source in sources))
+    known = _KNOWN_SOURCES.get((name, files))
+    return None if known is None else importlib.import_module(f"{__name__}.{known}")

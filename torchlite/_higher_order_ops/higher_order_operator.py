@@ -122,6 +122,11 @@ def _strict_mode(callable: Callable, operands: Any = ()) -> Any:
 higher_order = _Namespace()
 
 
+def higher_order_class() -> type:
+    """Return the class of operators that take functions."""
+    return HigherOrderOperator
+
+
 def higher_order_namespace() -> Any:
     """`torch.ops.higher_order`."""
     return higher_order

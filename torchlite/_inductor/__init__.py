@@ -8,10 +8,14 @@ from typing import Any
 from .._dynamo.compile_options import MODES, option_types
 
 __all__ = ["compile", "list_mode_options", "list_options"]
+_MODULES = (
+    "compile_fx", "config", "constant_folding", "custom_graph_pass", "decomposition", "freezing_utils", "fx_passes",
+    "ir", "lowering", "pattern_matcher", "virtualized",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("compile_fx", "config", "decomposition"):
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -29,6 +29,8 @@ def load() -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "HigherOrderOperator":
+        return CALLBACKS.higher_order_class()
     if name not in ("OpOverload", "OpOverloadPacket", "ops"):  # PyTorch has these in a module of this name
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     return CALLBACKS.overloads(name)

@@ -18,7 +18,7 @@ from .._dispatch import call, table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._settings.adopted_classes import definition_of
 from .._tensor import Parameter, Tensor
-from .._tensor.pickling import state_of, warn_hooks_not_pickled
+from .._tensor.pickling import reduces_by, state_of, warn_hooks_not_pickled
 from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
 from .._types.devices import device as device_type
@@ -200,7 +200,10 @@ def make_pickler_class(module, storages: StorageCollector, legacy: bool = False)
 
         def reducer_override(self, obj):
             if isinstance(obj, Tensor):
-                return NotImplemented if _has_custom_reduce(type(obj)) else _reduce_tensor(obj, storages)
+                if not _has_custom_reduce(type(obj)):
+                    return _reduce_tensor(obj, storages)
+                with reduces_by(lambda tensor: _reduce_tensor(tensor, storages), obj):
+                    return obj.__reduce_ex__(self.proto if in_python else pickle.DEFAULT_PROTOCOL)
             if isinstance(obj, layout):
                 return tensor_rebuild._get_layout, (str(obj),)
             if isinstance(obj, device_type):

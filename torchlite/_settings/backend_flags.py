@@ -8,7 +8,10 @@ import warnings
 
 PRECISIONS = ("none", "ieee", "tf32", "bf16")
 # Whose answer counts where a precision is "none": an op asks its library, a library the general switch.
-_PARENTS = {"matmul": "cuda", "conv": "cuda", "rnn": "cuda", "cuda": "all"}
+_PARENTS = {
+    "matmul": "cuda", "conv": "cuda", "rnn": "cuda", "cuda": "all", "mkldnn_matmul": "mkldnn", "mkldnn_conv": "mkldnn",
+    "mkldnn_rnn": "mkldnn", "mkldnn": "all",
+}  # fmt: skip
 
 
 class BackendFlags:
@@ -24,7 +27,8 @@ class BackendFlags:
         self.matmul_precision = (
             "highest"  # set by `set_float32_matmul_precision`: "high" and "medium" mean TF32 on CUDA
         )
-        self.precisions: dict[str, str | None] = dict.fromkeys(("all", "cuda", "matmul"), "none") | {
+        onednn = ("mkldnn", "mkldnn_matmul", "mkldnn_conv", "mkldnn_rnn")
+        self.precisions: dict[str, str | None] = dict.fromkeys(("all", "cuda", "matmul", *onednn), "none") | {
             "conv": None,
             "rnn": None,
         }  # None: never set
@@ -38,7 +42,7 @@ class BackendFlags:
         self.mkldnn_enabled = True
         self.mkldnn_deterministic = False
         self.mkldnn_allow_tf32: bool | None = None  # never set
-        self.mkldnn_precision = "none"
+        self.quantized_engine = "x86"
         self.linalg_library = "default"
         self.blas_library = "default"
         self.sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}  # which attention may run

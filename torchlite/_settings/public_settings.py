@@ -174,6 +174,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
         return
     FLAGS.set_precision("matmul", "ieee" if precision == "highest" else "tf32")
+    FLAGS.set_precision("mkldnn_matmul", {"highest": "ieee", "high": "tf32", "medium": "bf16"}[precision])
     FLAGS.matmul_precision = precision
 
 

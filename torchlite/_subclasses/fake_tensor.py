@@ -53,10 +53,23 @@ class FakeTensorDeviceMismatchError(RuntimeError):
     """Tensors on two devices."""
 
 
+@functools.cache
+def _mode_of_graphs() -> FakeTensorMode:
+    return FakeTensorMode()
+
+
+class _SharedMode:
+    """The mode of fake tensors in graphs, which have one in common. An instance's own attribute comes first."""
+
+    def __get__(self, tensor: Any, owner: type) -> FakeTensorMode:
+        return _mode_of_graphs()
+
+
 class FakeTensor(torch.Tensor):
     """Tensor on "meta" whose `device` attribute is another device. Its size may have expressions (`torch.SymInt`)."""
 
     _is_plain = True
+    fake_mode: Any = _SharedMode()
     fake_device: Any
     _sizes: Any
     _strides: Any

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -52,6 +55,13 @@ def set_state(tensor: Any, state: Any) -> Any:
     if own is not None and own is not getattr(call.Tensor, "__setstate__", None):
         own(tensor, state)
         return tensor
+    return set_attributes(tensor, state)
+
+
+def set_attributes(tensor: Any, state: Any) -> Any:
+    """Restore the attributes of `state_of` and return the tensor. RuntimeError for a state that would overwrite
+    internal attributes.
+    """
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for values in (attributes, slots):
         if values and (not isinstance(values, dict) or any(_is_reserved(name) for name in values)):
@@ -139,11 +149,34 @@ def warn_hooks_not_pickled(tensor: Any) -> None:
             )
 
 
+class _OtherForm(threading.local):
+    tensor: Any = None
+    reduce: Callable[[Any], tuple] | None = None
+
+
+_OTHER_FORM = _OtherForm()
+
+
+@contextlib.contextmanager
+def reduces_by(reduce: Callable[[Any], tuple], tensor: Any) -> Iterator[None]:
+    """Within the block `Tensor.__reduce_ex__` of this one tensor is `reduce`, the form of a checkpoint. Classes call it
+    in their `__reduce_ex__` or `__torch_function__`.
+    """
+    before = _OTHER_FORM.tensor, _OTHER_FORM.reduce
+    _OTHER_FORM.tensor, _OTHER_FORM.reduce = tensor, reduce
+    try:
+        yield
+    finally:
+        _OTHER_FORM.tensor, _OTHER_FORM.reduce = before
+
+
 def reduce_tensor(tensor: Any):
     """Pickle a tensor: its entire storage as a NumPy array of bytes, its offset, sizes and strides, dtype,
     requires_grad, class and attributes. A non-leaf becomes a leaf. If a backend does not expose its memory, the
     elements are stored; for a tensor with the conjugate or negative bit, the elements without the bit, and the bits.
     """
+    if _OTHER_FORM.reduce is not None and _OTHER_FORM.tensor is tensor:
+        return _OTHER_FORM.reduce(tensor)
     warn_hooks_not_pickled(tensor)
     if tensor._tl_is_sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))

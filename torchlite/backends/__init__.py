@@ -13,7 +13,7 @@ from .._settings.module_dir import make_module_dir
 from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # imported by MONAI
 from ._flag_properties import disable_global_flags, flags_frozen
 
-_NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+_NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized")
 
 
 class _Backends(types.ModuleType):

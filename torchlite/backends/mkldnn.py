@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.module_dir import make_module_dir
 
-from .._settings.backend_flags import FLAGS, PRECISIONS
-from ._flag_properties import SwitchModule, allow_mutation, make_flag_property
+from .._settings.backend_flags import FLAGS
+from ._flag_properties import Precision, SwitchModule, allow_mutation, make_flag_property, make_precision_property
 
 if TYPE_CHECKING:  # the module is of the class _Mkldnn
     enabled: bool
     deterministic: bool
     allow_tf32: bool | None
     fp32_precision: str
+    matmul: Precision
+    conv: Precision
+    rnn: Precision
 
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 
@@ -124,12 +127,12 @@ def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="n
         >>> torch.backends.mkldnn.enabled
         True
     """
-    precision = FLAGS.mkldnn_precision
+    precision = FLAGS.precisions["mkldnn"]
     before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
     try:
         yield
     finally:
-        FLAGS.mkldnn_allow_tf32, FLAGS.mkldnn_precision = before[2], precision
+        FLAGS.mkldnn_allow_tf32, FLAGS.precisions["mkldnn"] = before[2], precision
         set_flags(*before[:2])
 
 
@@ -154,16 +157,8 @@ class _Mkldnn(SwitchModule):
             raise RuntimeError(f"_set_onednn_allow_tf32 expects a bool, but got {type(value).__name__}")
         FLAGS.mkldnn_allow_tf32 = value
 
-    @property
-    def fp32_precision(self) -> str:
-        """Stored without effect: float32 is computed in float32."""
-        return FLAGS.mkldnn_precision
-
-    @fp32_precision.setter
-    def fp32_precision(self, value: str) -> None:
-        if value not in PRECISIONS:
-            raise RuntimeError(f"Unknown precision: {value}")
-        FLAGS.mkldnn_precision = value
+    fp32_precision = make_precision_property("mkldnn", "Stored without effect: float32 is computed in float32.")
+    matmul, conv, rnn = (Precision(f"mkldnn_{what}") for what in ("matmul", "conv", "rnn"))
 
 
 sys.modules[__name__].__class__ = _Mkldnn

@@ -188,7 +188,8 @@ def _retrace_decomposed(
                         None
                     )
                 else:
-                    recorder.module_stack, unbacked.name = (
+                    recorder.source, recorder.module_stack, unbacked.name = (
+                        node,
                         node.meta.get("nn_module_stack"),
                         _find_unbacked_symbol(node)[0],
                     )

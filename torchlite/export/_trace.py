@@ -8,6 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._symbolic_shapes import Expr
 from torchlite.fx import GraphModule, Node
+from torchlite.fx._node_source import NodeSource, NodeSourceAction
 from torchlite.fx.experimental._size_expression_fitting import GraphMerger, NoExpressionError
 from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -241,6 +242,9 @@ def _make_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, args: tup
     with torch.no_grad():  # the run that the program was made of is the first one
         for tensor, value in trace.written:
             tensor.copy_(value)
+    for node in trace.graph.nodes:
+        if node.op == "call_function":
+            node.meta["from_node"] = [NodeSource(node, "export", NodeSourceAction.CREATE)]
     root = torch.nn.Module()
     for name, module in trace.recorder.modules.items():
         root.add_module(name, module)

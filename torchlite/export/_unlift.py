@@ -4,11 +4,13 @@ back.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torchlite as torch
 from torchlite.fx import Graph, GraphModule
 from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from torchlite.fx._node_source import NodeSource, NodeSourceAction
 from torchlite.nn import Module
 
 from . import _graph_codegen
@@ -17,6 +19,7 @@ from ._lifted_inputs import lifted_names
 from .graph_signature import InputKind, OutputKind
 
 GUARDS_NAME = "_guards_fn"  # submodule that checks inputs
+_WITHOUT_GUARDS = frozenset(("executorch", "modai", "on_device_ai", "torchao"))  # folders
 _MUTATION_KINDS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
 
@@ -49,33 +52,54 @@ class SubgraphModule(GraphModule):
 def unlift(program: Any, check_guards: bool) -> GraphModule:
     """Return a program's module."""
     root = _make_root_module(program)
+    check_guards = check_guards and not _is_called_by_packages_without_guards()
     lifted = lifted_names(program)
     graph, values = Graph(), {}
     attributes: dict[str, Any] = {}
     inputs = [node for node in program.graph.nodes if node.op == "placeholder"]
     users = [node for node in inputs if node.name not in lifted]
-    for node in users:
-        values[node] = graph.node_copy(node)
     for node in inputs:
-        if node.name in lifted:
+        if node.name not in lifted:
+            values[node] = graph.node_copy(node)
+            _set_source(values[node], node)
+        else:
             target = lifted[node.name][1]
             values[node] = graph.create_node("get_attr", target, (), {}, target.replace(".", "_"))
             values[node].meta.update(node.meta)
+            _set_source(values[node], node, "ExportedProgram.module().unlift()", NodeSourceAction.REPLACE)
             attributes[target] = values[node]
     if check_guards:
         root.add_module(GUARDS_NAME, GuardsFn(_make_guards(program, users)))
-        graph.call_module(GUARDS_NAME, tuple(values[node] for node in users))
+        stacks = (node.meta.get("nn_module_stack") for node in program.graph.nodes if node.op == "call_function")
+        made = graph.call_module(GUARDS_NAME, tuple(values[node] for node in users))
+        made.meta["nn_module_stack"] = next(stacks, None)
     for node in program.graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
         if node.op not in ("placeholder", "output"):
             values[node] = graph.node_copy(node, values.__getitem__)
+            _set_source(values[node], node)
     _write_outputs(program, graph, values, attributes)
     signature = program._root()
     names = signature.forward_arg_names or _list_argument_names(signature.in_spec)
     graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, signature.in_spec, signature.out_spec)))
     module = ProgramModule(root, graph)
     return module
+
+
+def _is_called_by_packages_without_guards() -> bool:
+    """True if a caller belongs to a package whose passes expect graphs without calls of modules, as in PyTorch."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not _WITHOUT_GUARDS.isdisjoint(frame.f_code.co_filename.replace("\\", "/").split("/")):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _set_source(node: Any, source: Any, pass_name: str = "ExportedProgram.module()", *more: NodeSourceAction) -> None:
+    """Note which node of the program a node was made of."""
+    node.meta["from_node"] = [NodeSource(source, pass_name, [NodeSourceAction.CREATE, *more])]
 
 
 def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:
@@ -91,7 +115,8 @@ def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[st
             graph.call_function(torch.ops.aten.copy_.default, (target, value))
         elif spec.kind is OutputKind.USER_OUTPUT or spec.kind is OutputKind.LOSS_OUTPUT:
             results.append(value)
-    graph.output(tuple(results))
+    made = graph.output(tuple(results))
+    _set_source(made, output, "ExportedProgram.module().unlift()", NodeSourceAction.REPLACE)
 
 
 def _make_root_module(program: Any) -> Module:

@@ -13,6 +13,7 @@ from torchlite.fx._codegen import _custom_builtins
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
 
+from ._assign_attr import _assign_attr, _AttrKind  # noqa: F401
 from ._unlift import resolve_owner
 from .exported_program import ExportedProgram, ModuleCallSignature
 from .graph_signature import ConstantArgument, InputKind, OutputKind

@@ -29,11 +29,11 @@ else:
 
     def __getattr__(name):
         # The search for patterns, and passes, are loaded on first access.
-        if name not in ("passes", "replace_pattern", "subgraph_rewriter"):
+        if name not in ("config", "passes", "replace_pattern", "subgraph_rewriter"):
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         import importlib
 
-        home = "passes" if name == "passes" else "subgraph_rewriter"
+        home = name if name in ("config", "passes") else "subgraph_rewriter"
         module = importlib.import_module(f".{home}", __name__)
         found = globals()[name] = module.replace_pattern if name == "replace_pattern" else module
         return found

@@ -12,10 +12,12 @@ from typing import Any
 from torchlite._settings.module_dir import make_module_dir
 
 from ._compatibility import compatibility
+from ._node_source import NodeSource, NodeSourceAction
 from .node import Node
 
 __all__ = [
-    "annotate", "annotate_fn", "format_stack", "get_current_meta", "has_preserved_node_meta", "preserve_node_meta",
+    "NodeSource", "NodeSourceAction", "annotate", "annotate_fn", "format_stack", "get_current_meta",
+    "has_preserved_node_meta", "preserve_node_meta",
     "set_current_meta", "set_grad_fn_seq_nr", "reset_grad_fn_seq_nr", "set_stack_trace",
 ]  # fmt: skip
 
@@ -27,6 +29,7 @@ _COPY_META_FIELDS = [
     "original_aten",
     "recompute",
     "from_node",
+    "quantization_tag",
     "custom",
 ]
 
@@ -135,17 +138,14 @@ def format_stack() -> list[str]:
 @compatibility(is_backward_compatible=False)
 @contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """Make a node the current one within the context.
-
-    `pass_name` has no effect: `from_node` has names and targets alone.
-    """
+    """Make a node the current one within the context: nodes that are created then name it and the pass as source."""
     if not (_STATE.should_preserve_node_meta and node.meta):
         yield
         return
     before = _STATE.current_meta
     try:
         _STATE.current_meta = node.meta.copy()
-        _STATE.current_meta["from_node"] = [*node.meta.get("from_node", []), (node.name, node.target)]
+        _STATE.current_meta["from_node"] = [NodeSource(node, pass_name, NodeSourceAction.CREATE)]
         yield
     finally:
         _STATE.current_meta = before

@@ -43,6 +43,8 @@ class SparseSemiStructuredTensor(Tensor):
         False
     """
 
+    _DEFAULT_ALG_ID: int = 0  # packages have it as the default of an argument
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(_REASON)
 

@@ -152,9 +152,14 @@ class TreeSpec:
         keep(self, "type", type)
         keep(self, "_context", context)
         keep(self, "_children", children_specs)
-        keep(self, "num_nodes", 1 + sum(child.num_nodes for child in children_specs))
-        keep(self, "num_leaves", 1 if type is None else sum(child.num_leaves for child in children_specs))
-        keep(self, "num_children", len(children_specs))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Count nodes, leaves and children. Packages call it after they have changed the list of children."""
+        keep, children = object.__setattr__, self._children
+        keep(self, "num_nodes", 1 + sum(child.num_nodes for child in children))
+        keep(self, "num_leaves", 1 if self.type is None else sum(child.num_leaves for child in children))
+        keep(self, "num_children", len(children))
 
     @property
     def context(self) -> Any:

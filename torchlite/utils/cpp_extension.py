@@ -1,4 +1,4 @@
-"""C++ extensions, which torchlite does not support: building one raises NotImplementedError."""
+"""C++ extensions, which torchlite cannot build: `load` finds its own modules in place of known ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from torchlite._extensions import find_source_extension
 from torchlite._settings.module_dir import make_module_dir
 
 __all__ = [
@@ -86,9 +88,31 @@ Raises:
     return refuse
 
 
-load, load_inline, CppExtension, CUDAExtension, include_paths = map(
-    _make_unsupported_function, ("load", "load_inline", "CppExtension", "CUDAExtension", "include_paths")
+load_inline, CppExtension, CUDAExtension, include_paths = map(
+    _make_unsupported_function, ("load_inline", "CppExtension", "CUDAExtension", "include_paths")
 )
+
+
+def load(name: str, sources: str | Sequence[str], *args: Any, **kwargs: Any) -> Any:
+    """Returns torchlite's module in place of a known extension. Nothing is compiled.
+
+    Args:
+        name: Name of the extension.
+        sources: Its source files.
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: The extension is not known. There are no C++ libraries to build against.
+
+    Example:
+        >>> import torchlite as torch
+        >>> found = torch.utils.cpp_extension.load("quanto_cpp", ["unpack.cpp", "pybind_module.cpp"])
+        >>> found.unpack(torch.tensor([0x21], dtype=torch.uint8), 4)
+        tensor([1, 2], dtype=torch.uint8)
+    """
+    found = find_source_extension(name, (sources,) if isinstance(sources, str) else sources)
+    return _make_unsupported_function("load")() if found is None else found
 
 
 class BuildExtension:

@@ -35,8 +35,10 @@ from ..._types.layouts import Size, strided
 from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
+from .._node_source import NodeSource, NodeSourceAction
 from ..graph import Graph
 from ..node import Node
+from ._source_operators import calling_operator
 from ._unbacked_symbols import UnbackedSymbols, to_concrete
 from .symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -230,6 +232,7 @@ class OpRecorder(DispatchMode):
         self.modules: dict[str, Any] = {}  # subgraphs
         self.decomposing = False  # True if composite ops are decomposed
         self.stack_trace: str | None = None  # stack trace of new nodes, if known
+        self.source: Node | None = None  # node of another graph that new nodes are made of
         self.line: str | None = None  # source line, if known
         self.unbacked: UnbackedSymbols | None = None  # unbacked symbols, if allowed
         self.module_stack: dict[str, tuple[str, str]] | None = None  # module stack of new nodes, if known
@@ -340,6 +343,13 @@ class OpRecorder(DispatchMode):
         node.meta["stack_trace"] = self.stack_trace or user_stack_trace()
         if self.module_stack is not None:
             node.meta["nn_module_stack"] = self.module_stack
+        called_by = None if self.source is not None else calling_operator(_is_user_file)
+        if called_by is not None:
+            node.meta["source_fn_stack"] = [(node.name, called_by)]
+        if self.source is not None:
+            node.meta["from_node"] = [NodeSource(self.source, "run_decompositions", NodeSourceAction.CREATE)]
+            kept = (field for field in ("quantization_tag", "custom") if field in self.source.meta)
+            node.meta.update((field, self.source.meta[field]) for field in kept)
         return node
 
     def bind(self, node: Node, result: Any) -> Any:
@@ -437,6 +447,8 @@ class OpRecorder(DispatchMode):
         found = match_overload(
             op, values, writes, whole=not self.decomposing or op.is_implicit
         ) or _find_overload_calls(op.name, values)
+        if found is None and not self.decomposing:
+            found = _find_in_place_overload(op, values)
         if found is None:
             if self.is_inside and not op.is_implicit and not writes:  # one node, as its derivative expects
                 own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default
@@ -544,6 +556,14 @@ class OpRecorder(DispatchMode):
 
 # Ops that decompose though ATen does not call them composite.
 _DECOMPOSED_OPS = frozenset(("linear", "matmul"))
+
+
+def _find_in_place_overload(op: Any, values: list) -> tuple | None:
+    """Return the in-place overload of a function that is called with ``inplace=True``; None if there is none."""
+    place = next((i for i, p in enumerate(op.params) if p.name == "inplace"), None)
+    if place is None or values[place] is not True:
+        return None
+    return match_overload(op, [*values[:place], False, *values[place + 1 :]], True, whole=True)
 
 
 def _with_iterator_layout(func: Any, args: tuple, result: Any) -> Any:

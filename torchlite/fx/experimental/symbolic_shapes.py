@@ -8,8 +8,8 @@ from ..._symbolic_shapes import SymInt
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols",
-    "guard_or_false", "guard_or_true",
-    "guard_size_oblivious", "is_concrete_bool", "is_concrete_int", "statically_known_true",
+    "guard_or_false", "guard_or_true", "guard_size_oblivious", "has_free_symbols",
+    "is_concrete_bool", "is_concrete_int", "statically_known_true",
 ]  # fmt: skip
 
 
@@ -53,6 +53,13 @@ def free_symbols(val: Any) -> set[Any]:
         return set(val.node.expr.free_symbols)
     shape = getattr(val, "shape", ())
     return set().union(*(free_symbols(n) for n in shape)) if shape else set()
+
+
+def has_free_symbols(val: Any) -> bool:
+    """True if a size, a tensor's sizes, or one of several of them has a symbol."""
+    if isinstance(val, (tuple, list)):
+        return any(map(has_free_symbols, val))
+    return bool(free_symbols(val))
 
 
 def free_unbacked_symbols(x: Any) -> set[Any]:

@@ -1,6 +1,6 @@
 """`torch.ops.quantized_decomposed`: quantization to plain integer tensors, with scales and zero points as arguments.
 
-The import of this module registers the ops, as in PyTorch.
+The import of this module registers the ops. `torch.ops` imports it when it is asked for one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ _DTYPE = "ScalarType dtype"
 _ONE, _TENSORS = "float scale, int zero_point, ", "Tensor scale, Tensor zero_point, "
 _MANY, _OPTIONAL = "Tensor scales, Tensor zero_points, ", "Tensor scales, Tensor? zero_points, "
 _OUT = ", *, ScalarType? out_dtype=None"
+
+
+def decomposed_library() -> Library:
+    """Return the library of the ops."""
+    return quantized_decomposed_lib
 
 
 def _define(schema: str, kernel: Callable, meta: Callable | None = None) -> None:
@@ -269,15 +274,20 @@ def _token_meta(input: Tensor, dtype: Any) -> tuple[Tensor, Tensor]:
     )
 
 
+def _per_token_quant_qparam_dim_check(input: Tensor, scales: Tensor, zero_points: Tensor) -> None:
+    """AssertionError if there is not one scale and one zero point for each row."""
+    tokens = math.prod(input.size()[:-1])
+    for name, values in (("scales", scales), ("zero_points", zero_points)):
+        if tokens != values.numel():
+            raise AssertionError(f"num_tokens: {tokens} {name}: {values.size()}")
+
+
 def quantize_per_token(
     input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int, dtype: Any
 ) -> Tensor:
     """``clamp(round(input / scales + zero_points))`` as integers."""
     _quant_min_max_bounds_check(quant_min, quant_max, dtype)
-    tokens = math.prod(input.size()[:-1])
-    for name, values in (("scales", scales), ("zero_points", zero_points)):
-        if tokens != values.numel():
-            raise AssertionError(f"num_tokens: {tokens} {name}: {values.size()}")
+    _per_token_quant_qparam_dim_check(input, scales, zero_points)
     return input.mul(1.0 / scales).add(zero_points).round().clamp(quant_min, quant_max).to(dtype)
 
 

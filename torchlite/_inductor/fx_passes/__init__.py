@@ -1,0 +1,1 @@
+"""Passes over graphs that packages register for PyTorch's own compiler."""

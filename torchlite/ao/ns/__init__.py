@@ -1,0 +1,1 @@
+"""Numeric comparison of networks before and after quantization."""

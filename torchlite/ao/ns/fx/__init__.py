@@ -1,0 +1,1 @@
+"""Numeric comparison of graph modules."""
