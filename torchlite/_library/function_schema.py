@@ -17,6 +17,8 @@ from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
 
 _NUMBERS = (int, float, bool, complex)
+# Types for which a tensor with one number serves.
+_NUMBER_TYPES = {"int": int, "SymInt": int, "float": float}
 
 
 def _parse_integer(value: Any) -> bool:
@@ -221,6 +223,11 @@ def _split_at_commas(text: str) -> list[str]:
     return [part for part in (*parts, text[start:]) if part.strip()]
 
 
+def _is_one_number(value: Any) -> bool:
+    """True for a tensor with one number, whose value is at hand."""
+    return isinstance(value, call.Tensor) and value.numel() == 1 and value.device.type != "meta"
+
+
 class FunctionSchema:
     """Parsed function schema.
 
@@ -307,6 +314,8 @@ class FunctionSchema:
                 )
             if argument.type.suffixes and isinstance(value, _SEQUENCES[1]) and not isinstance(value, _LISTS):
                 value = list(value)
+            if argument.type.text in _NUMBER_TYPES and _is_one_number(value):
+                value = _NUMBER_TYPES[argument.type.text](value.item())
             if not argument.type.holds(value) and not (
                 numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
             ):

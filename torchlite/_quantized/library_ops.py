@@ -12,6 +12,7 @@ from typing import Any
 import torchlite as torch
 import torchlite.nn.functional as F
 
+from .half_parameters import HalfLinearPackedParams
 from .packed_parameters import Conv3dPackedParams, ConvPackedParams, EmbeddingPackedParams, LinearPackedParams
 from .quantized_tensor import is_quantized, wrap_quantized
 from .quantizers import INTEGERS, PerTensor
@@ -193,13 +194,20 @@ OPS["cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] =
 # -- linear layers --------------------------------------------------------------------------------------------------
 
 OPS[f"linear_prepack(Tensor W, Tensor? B=None) -> {_LINEAR} W_prepack"] = LinearPackedParams
-OPS[f"linear_unpack({_LINEAR} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"] = lambda packed: packed.unpack()
+OPS[f"linear_prepack_fp16(Tensor W, Tensor? B=None) -> {_LINEAR} W_prepack"] = HalfLinearPackedParams
+for _end in ("", "_fp16"):
+    OPS[f"linear_unpack{_end}({_LINEAR} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"] = (
+        lambda packed: packed.unpack()
+    )
 for _end, _after in (("", lambda x: x), ("_relu", _relu)):
     OPS[f"linear{_end}(Tensor X, {_LINEAR} W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y"] = (
         lambda x, packed, scale, zero_point, after=_after: after(packed(x, scale, zero_point))
     )
     OPS[f"linear{_end}_dynamic(Tensor X, {_LINEAR} W_prepack, bool reduce_range=False) -> Tensor Y"] = (
         lambda x, packed, reduce_range=False, after=_after: after(packed.dynamic(x, reduce_range))
+    )
+    OPS[f"linear{_end}_dynamic_fp16(Tensor X, {_LINEAR} W_prepack) -> Tensor Y"] = (
+        lambda x, packed, after=_after: after(packed.dynamic(x))
     )
 
 
@@ -249,9 +257,10 @@ def _convolutions(rank: int) -> None:
                     prepack(packed._weight, packed._bias, stride, padding, dilation, groups)(x, scale, zero_point)
                 )
             )
-    OPS[f"conv{rank}d_dynamic(Tensor qx, {packed_class} packed_weight, bool reduce_range=False) -> Tensor"] = (
-        lambda x, packed, reduce_range=False: packed.dynamic(x, reduce_range)
-    )
+    for name in (f"conv{rank}d", f"conv_transpose{rank}d"):
+        OPS[f"{name}_dynamic(Tensor qx, {packed_class} packed_weight, bool reduce_range=False) -> Tensor"] = (
+            lambda x, packed, reduce_range=False: packed.dynamic(x, reduce_range)
+        )
     OPS[f"conv_transpose{rank}d(Tensor qx, {packed_class} packed_weight, {tail}"] = (
         lambda x, packed, scale, zero_point: packed(x, scale, zero_point)
     )

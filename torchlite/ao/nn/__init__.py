@@ -4,6 +4,7 @@ quantized tensors.
 
 from . import intrinsic as intrinsic
 from . import qat as qat
+from . import quantizable as quantizable
 from . import quantized as quantized
 
-__all__ = ["intrinsic", "qat", "quantized"]
+__all__ = ["intrinsic", "qat", "quantizable", "quantized"]

@@ -27,6 +27,10 @@ from .quantize import __all__ as _quantize
 from .stubs import DeQuantStub, QuantStub, QuantWrapper
 from .utils import MatchAllNode, get_combined_dict
 
+from . import backend_config as backend_config
+from . import fx as fx
+from . import quantize_fx as quantize_fx
+
 ObserverOrFakeQuantize = ObserverBase | FakeQuantizeBase
 __all__ = [
     "DeQuantStub", "MatchAllNode", "ObserverOrFakeQuantize", "QuantStub", "QuantType", "QuantWrapper",

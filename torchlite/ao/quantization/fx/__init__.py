@@ -1,1 +1,5 @@
-"""Quantization of graphs: the ops that their quantized forms are made of (`_decomposed`)."""
+"""Quantization of graphs: observers in the nodes of a traced model, and quantized layers in place of observed ones."""
+
+from .convert import convert
+from .fuse import fuse
+from .prepare import prepare

@@ -8,6 +8,7 @@ import torchlite as torch
 from torchlite import nn
 
 from .activation import ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Sigmoid, Softmax
+from .attention import MultiheadAttention
 from .batchnorm import BatchNorm2d, BatchNorm3d
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .dropout import Dropout
@@ -15,14 +16,39 @@ from .embedding_ops import Embedding, EmbeddingBag
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .linear import Linear
 from .normalization import GroupNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, LayerNorm
+from .rnn import LSTM
 from .utils import FromObserved
 
 __all__ = [
     "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
     "ConvTranspose3d", "DeQuantize", "ELU", "Embedding", "EmbeddingBag", "GroupNorm", "Hardswish", "InstanceNorm1d",
     "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LeakyReLU", "Linear", "Quantize", "ReLU6", "Sigmoid", "Softmax",
-    "Dropout", "PReLU", "FloatFunctional", "FXFloatFunctional", "QFunctional",
+    "LSTM", "MultiheadAttention", "Dropout", "PReLU", "FloatFunctional", "FXFloatFunctional", "QFunctional",
 ]  # fmt: skip
+
+
+class MaxPool2d(nn.MaxPool2d):
+    """The greatest levels of windows of quantized images. Its parameters are those of `torch.nn.MaxPool2d`.
+
+    Example:
+        >>> q = torch.quantize_per_tensor(torch.ones(1, 1, 2, 2), 0.1, 0, torch.quint8)
+        >>> torch.ao.nn.quantized.MaxPool2d(2)(q).shape
+        torch.Size([1, 1, 1, 1])
+    """
+
+    def _get_name(self) -> str:
+        return "QuantizedMaxPool2d"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """Makes the layer of a float one.
+
+        Args:
+            mod: The float layer.
+            use_precomputed_fake_quant: No effect: there is no weight.
+        """
+        names = ("kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode")
+        return cls(*(getattr(mod, name) for name in names))
 
 
 class Quantize(FromObserved, nn.Module):

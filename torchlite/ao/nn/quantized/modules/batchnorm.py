@@ -35,13 +35,11 @@ class _BatchNorm(FromObserved, nn.modules.batchnorm._BatchNorm):
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
-        scale, zero_point = observed_result(mod)
-        if isinstance(mod, nn.Sequential):  # with an activation
-            mod = mod[0]
-        return cls.from_reference(mod, scale, zero_point)
+        return cls.from_reference(mod, *observed_result(mod))
 
     @classmethod
     def from_reference(cls, mod: Any, scale: float, zero_point: int) -> Any:
+        mod = mod[0] if isinstance(mod, nn.Sequential) else mod  # with an activation
         made = cls(mod.num_features, mod.eps, device=mod.weight.device, dtype=mod.weight.dtype)
         made.weight, made.bias = mod.weight, mod.bias
         made.running_mean, made.running_var = mod.running_mean, mod.running_var

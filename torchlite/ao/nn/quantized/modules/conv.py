@@ -128,14 +128,20 @@ class _ConvNd(WeightedQuantizedModule):
         self.set_weight_bias(state_dict.pop(f"{prefix}weight"), state_dict.pop(f"{prefix}bias"))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    def forward(self, input: Any) -> Any:
+    def _padded(self, input: Any) -> Any:
+        """The input with the padding that the kernel does not add."""
         if input.ndim != self._rank + 2:
-            raise ValueError(f"Input shape must be `{'NCDHW'[:2] + 'DHW'[3 - self._rank :]}`!")
-        if self.padding_mode != "zeros":
-            sides = [n for n in reversed(self.padding) for _ in range(2)]
-            input = F.pad(input, sides, mode=self.padding_mode)
-        name = f"conv_transpose{self._rank}d" if self._transposed else f"conv{self._rank}d{self._end}"
-        return getattr(torch.ops.quantized, name)(input, self._packed_params, self.scale, self.zero_point)
+            raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
+        if self.padding_mode == "zeros":
+            return input
+        return F.pad(input, [n for n in reversed(self.padding) for _ in range(2)], mode=self.padding_mode)
+
+    def _op_name(self) -> str:
+        return f"conv_transpose{self._rank}d" if self._transposed else f"conv{self._rank}d{self._end}"
+
+    def forward(self, input: Any) -> Any:
+        compute = getattr(torch.ops.quantized, self._op_name())
+        return compute(self._padded(input), self._packed_params, self.scale, self.zero_point)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -164,6 +170,7 @@ class _ConvNd(WeightedQuantizedModule):
     @classmethod
     def from_reference(cls, ref_qconv: Any, output_scale: float, output_zero_point: int) -> Any:
         """Make a quantized convolution of a reference one, which has a quantized weight and computes on numbers."""
+        ref_qconv = ref_qconv[0] if isinstance(ref_qconv, nn.Sequential) else ref_qconv
         made = cls._like(ref_qconv)
         made.set_weight_bias(ref_qconv.get_quantized_weight(), ref_qconv.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

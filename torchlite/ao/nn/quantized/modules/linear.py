@@ -139,6 +139,7 @@ class Linear(WeightedQuantizedModule):
             output_scale: Scale of the result.
             output_zero_point: Zero point of the result.
         """
+        ref_qlinear = ref_qlinear[0] if isinstance(ref_qlinear, nn.Sequential) else ref_qlinear
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         made.scale, made.zero_point = float(output_scale), int(output_zero_point)

@@ -84,6 +84,14 @@ class LinearLeakyReLU(linear.Linear):
         made.scale, made.zero_point = found.scale, found.zero_point
         return made
 
+    @classmethod
+    def from_reference(cls, ref_qlinear: Any, output_scale: float, output_zero_point: int) -> Any:
+        linear, leaky_relu = ref_qlinear
+        made = cls(linear.in_features, linear.out_features, leaky_relu.negative_slope)
+        made.set_weight_bias(linear.get_quantized_weight(), linear.bias)
+        made.scale, made.zero_point = float(output_scale), int(output_zero_point)
+        return made
+
 
 def _as_linear(cls: Any) -> Any:
     """Return a class of plain linear layers that takes the float modules of another."""

@@ -69,6 +69,7 @@ class Linear(linear.Linear):
         Args:
             ref_qlinear: The reference layer.
         """
+        ref_qlinear = ref_qlinear[0] if isinstance(ref_qlinear, nn.Sequential) else ref_qlinear
         made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         return made

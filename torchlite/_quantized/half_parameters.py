@@ -1,0 +1,36 @@
+"""Weights of linear layers in half precision, as `torch.ops.quantized.linear_prepack_fp16` hands them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchlite as torch
+import torchlite.nn.functional as F
+
+from .packed_parameters import CLASSES
+
+
+class HalfLinearPackedParams:
+    """The weight of a linear layer, of shape ``(out_features, in_features)``, in half precision, and its bias."""
+
+    _schema_type = f"{CLASSES}LinearPackedParamsBase"
+
+    def __init__(self, weight: Any, bias: Any = None) -> None:
+        limit = torch.finfo(torch.float16).max
+        self._weight = weight.detach().clamp(-limit, limit).to(torch.float16)
+        self._bias = None if bias is None else bias.detach().to(torch.float32)
+
+    def __repr__(self) -> str:
+        return f"ScriptObject <{self._schema_type}>"
+
+    def unpack(self) -> tuple[Any, Any]:
+        """Return the weight, with float32's numbers, and the bias."""
+        return self._weight.to(torch.float32), self._bias
+
+    def bias(self) -> Any:
+        """Return the bias."""
+        return self._bias
+
+    def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
+        """The result for float32 numbers."""
+        return F.linear(x.detach(), *self.unpack())

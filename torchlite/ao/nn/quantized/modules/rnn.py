@@ -1,0 +1,56 @@
+"""An LSTM over quantized tensors, made of quantized parts."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from torchlite.ao.nn.quantizable.modules import rnn
+
+__all__ = ["LSTM"]
+
+
+class LSTM(rnn.LSTM):
+    """An LSTM over quantized tensors; `from_observed` makes it of a `torch.ao.nn.quantizable.LSTM`.
+
+    Its parameters are those of `torch.ao.nn.quantizable.LSTM`.
+
+    Example:
+        >>> torch.ao.nn.quantized.LSTM(2, 3).hidden_size
+        3
+    """
+
+    _FLOAT_MODULE: Any = rnn.LSTM
+
+    def _get_name(self) -> str:
+        return "QuantizedLSTM"
+
+    @classmethod
+    def from_float(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuses: `torch.ao.nn.quantizable.LSTM` has the observed form.
+
+        Args:
+            *args: No effect.
+            **kwargs: No effect.
+
+        Raises:
+            NotImplementedError: Always.
+        """
+        raise NotImplementedError(
+            "It looks like you are trying to convert a non-observed LSTM module. Please, see the examples on "
+            "quantizable LSTMs."
+        )
+
+    @classmethod
+    def from_observed(cls, other: Any) -> Any:
+        """The quantized layer of an observed one.
+
+        Args:
+            other: The observed layer.
+        """
+        from torchlite.ao.quantization.quantize import convert
+
+        if not isinstance(other, cls._FLOAT_MODULE):
+            raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")
+        converted = convert(other, inplace=False, remove_qconfig=True)
+        converted.__class__ = cls
+        return converted
