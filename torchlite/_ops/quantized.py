@@ -88,6 +88,52 @@ op(
     """,
 )
 
+# --- matrix products with a constant matrix -------------------------------------------------------------------------
+
+
+def _constant_matmul(F, input, matrix, input_zero, bias, scale, out_zero):
+    return F._quantized_matmul(input, matrix.levels(), input_zero, matrix.zero, bias, scale, out_zero)
+
+
+op(
+    "_constant_matmul(Tensor input, matrix, Tensor? input_zero=None, Tensor? bias=None, Tensor? scale=None, "
+    "Tensor? out_zero=None)",
+    where="",
+    tags=NONDIFF,
+    composite=_constant_matmul,
+    shape_fn=lambda input, matrix, input_zero, bias, scale, out_zero: (
+        (*input.shape[:-1], matrix.shape[1]),
+        _result_dtype(scale, out_zero),
+    ),
+    doc="The result of `_quantized_matmul`. `matrix` is a `LevelsMatrix`, of which kernels keep their own form.",
+)
+
+
+def _dynamic_linear(F, input, matrix, scale, bias, most):
+    low, high = (F.to(x, float64) for x in (F.clamp_max(F.amin(input), 0), F.clamp_min(F.amax(input), 0)))
+    step = F.div(F.sub(high, low), float(most))
+    step = F.where(F.eq(step, 0), F._full_like(step, 0.1), step)
+    below, above = F.neg(F.div(low, step)), F.div(high, step)
+    zero = F.where(F.lt(below, F.add(above, float(most))), below, F.sub(F._full_like(above, float(most)), above))
+    zero = F._clamp_scalars(F.round(zero), 0, most)
+    single = F.to(step, float32)
+    levels = F.round(F.add(F.mul(input, F.div(F._ones_like(single), single)), F.to(zero, float32)))
+    levels = F.to(F._clamp_scalars(levels, 0, 255), uint8)
+    out = F._constant_matmul(levels, matrix, F.to(zero, uint8), None, F.mul(scale, single))
+    return out if bias is None else F.add(out, bias)
+
+
+op(
+    "_dynamic_linear(Tensor input, matrix, Tensor scale, Tensor? bias, most)",
+    where="",
+    tags=NONDIFF,
+    composite=_dynamic_linear,
+    shape_fn=lambda input, matrix, scale, bias, most: ((*input.shape[:-1], matrix.shape[1]), float32),
+    doc="""The product of float32 numbers, as levels from 0 to `most` by their range, with a constant matrix of levels.
+    `scale` has the steps of its columns, or the one of all, and `bias` is added to the float32 result.
+    """,
+)
+
 # --- convolutions ---------------------------------------------------------------------------------------------------
 
 

@@ -6,10 +6,14 @@ from typing import Any
 
 import torchlite as torch
 
+from .._dispatch import REGISTRY, function_for
+from .._dispatch.call import wrap_array
 from .._dispatch.error_translation import no_backend_kernel_error
+from .._types.quantized_levels import LevelsMatrix
 from .quantized_tensor import is_quantized, wrap_quantized
-from .quantizers import PerChannel, PerTensor
+from .quantizers import PerChannel, PerTensor, check_numbers
 
+_constant_matmul, _dynamic_linear = (function_for(REGISTRY[name]) for name in ("_constant_matmul", "_dynamic_linear"))
 CLASSES = "__torch__.torch.classes.quantized."
 
 
@@ -18,12 +22,6 @@ def _check(tensor: Any, dtype: Any, op: str) -> None:
         raise no_backend_kernel_error(f"quantized::{op}", "", tensor)
     if tensor.dtype is not dtype:
         raise RuntimeError(f"quantized::{op}: expected a tensor of {dtype}, but got {tensor.dtype}")
-
-
-def dequantized_product(levels: Any, scale: Any, bias: Any, shape: tuple[int, ...]) -> Any:
-    """Sums of integers times their scale, plus a bias, of numbers or one for each channel."""
-    out = levels * (scale.reshape(shape) if isinstance(scale, torch.Tensor) else scale)
-    return out if bias is None else out + bias.reshape(shape)
 
 
 class _Packed:
@@ -97,24 +95,32 @@ class LinearPackedParams(_Packed):
         super().__init__(weight, bias)
         if weight.ndim != 2:
             raise RuntimeError("The weight tensor for quantized::linear_prepack (fbgemm) should be 2-dimensional.")
-        self._columns = weight._values.t()
+        zero = None if self._zero is None else self._zero._tl_array
+        # The levels as columns. A kernel's form replaces them, so that they are in memory once.
+        self._matrix, self._quantizer = LevelsMatrix(weight._values.t()._tl_array, zero), weight._quantizer
+        self._table = weight._values._tl_kernels
+        del self._weight
+        both = self._scale
+        self._steps = both if isinstance(both, torch.Tensor) else torch.tensor(both, device=weight.device)
+
+    def unpack(self) -> tuple[Any, Any]:
+        """Return the weight and the bias."""
+        columns = wrap_array(self._table, self._matrix.levels(), torch.int8)
+        return wrap_quantized(columns.t().contiguous(), self._quantizer), self._bias
 
     def __call__(self, x: Any, scale: float, zero_point: int) -> Any:
         """The quantized result of the layer."""
         _check(x, torch.quint8, "linear")
         given = self._arguments(x, scale, zero_point)
-        rows = x._values.reshape(-1, x.shape[-1])
-        out = torch.ops.torchlite._quantized_matmul(rows, self._columns, other_zero=self._zero, **given)
-        return _wrap(out.reshape(*x.shape[:-1], out.shape[-1]), scale, zero_point)
+        return _wrap(_constant_matmul(x._values, self._matrix, **given), scale, zero_point)
 
     def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
         """The result for float32 numbers, which are quantized by their range."""
-        q = quantize_dynamically(x, reduce_range)
-        rows = q._values.reshape(-1, x.shape[-1])
-        input_zero = torch.tensor(q.q_zero_point(), dtype=torch.uint8, device=x.device)
-        sums = torch.ops.torchlite._quantized_matmul(rows, self._columns, input_zero, self._zero).to(torch.float32)
-        out = dequantized_product(sums, self._scale * q.q_scale(), self._bias, (1, -1))
-        return out.reshape(*x.shape[:-1], out.shape[-1])
+        check_numbers(x)
+        if x.numel() == 0:
+            out = torch.zeros(*x.shape[:-1], self._matrix.shape[1], device=x.device)
+            return out if self._bias is None else out + self._bias
+        return _dynamic_linear(x, self._matrix, self._steps, self._bias, 127 if reduce_range else 255)
 
 
 class ConvPackedParams(_Packed):

@@ -8,15 +8,9 @@ import torchlite as torch
 
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._types.package_name import package_name
+from .._types.quantized_levels import choose_parameters
 from .quantized_tensor import is_quantized, wrap_quantized
-from .quantizers import QUANTIZED, PerChannel, PerTensor, check_dtype, make_per_channel
-
-
-def _check_numbers(input: Any) -> None:
-    if not isinstance(input, torch.Tensor):
-        raise TypeError(f"expected a Tensor to quantize, but got {type(input).__name__}")
-    if input.dtype is not torch.float32:
-        raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_name}")
+from .quantizers import QUANTIZED, PerChannel, PerTensor, check_dtype, check_numbers, make_per_channel
 
 
 def _number(value: Any) -> Any:
@@ -51,7 +45,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     if isinstance(input, (list, tuple)):
         return tuple(quantize_per_tensor(x, scale[i], zero_point[i], dtype) for i, x in enumerate(input))
     check_dtype(dtype)
-    _check_numbers(input)
+    check_numbers(input)
     quantizer = PerTensor(float(_number(scale)), int(_number(zero_point)))
     return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
 
@@ -83,7 +77,7 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, d
         `torch.quantize_per_tensor`.
     """
     check_dtype(dtype)
-    _check_numbers(input)
+    check_numbers(input)
     quantizer = make_per_channel(scales, zero_points, axis)
     quantizer.check(tuple(input.shape))
     return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
@@ -110,7 +104,7 @@ def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> A
     """
     if dtype not in (torch.quint8, torch.qint8):
         raise RuntimeError(f"dtype {dtype.scalar_name} not supported")
-    _check_numbers(input)
+    check_numbers(input)
     low, high = (-128, 127) if dtype is torch.qint8 else (0, 255)
     if reduce_range:
         low, high = (-64, 63) if dtype is torch.qint8 else (0, 127)
@@ -118,21 +112,6 @@ def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> A
         return quantize_per_tensor(input, 1.0, 0, dtype)
     scale, zero_point = choose_parameters(input.min().item(), input.max().item(), low, high)
     return quantize_per_tensor(input, scale, zero_point, dtype)
-
-
-def choose_parameters(least: float, greatest: float, low: int, high: int) -> tuple[float, int]:
-    """Return a scale and a zero point for numbers of a range, which is widened to contain 0.
-
-    The zero point is the one of the two ends with the smaller rounding error, rounded to an integer.
-    """
-    least, greatest = min(least, 0.0), max(greatest, 0.0)
-    scale = (greatest - least) / (high - low)
-    if scale == 0 or 1 / scale == float("inf"):
-        scale = 0.1
-    from_low, from_high = low - least / scale, high - greatest / scale
-    error_low, error_high = abs(low) + abs(least / scale), abs(high) + abs(greatest / scale)
-    exact = from_low if error_low < error_high else from_high
-    return scale, int(min(max(round(exact), low), high))
 
 
 def dequantize(input: Any, tensors: Any = None) -> Any:

@@ -28,6 +28,14 @@ def check_dtype(dtype: Any) -> None:
     raise RuntimeError(f"ScalarType {dtype.scalar_name} is not supported in new_qtensor.")
 
 
+def check_numbers(input: Any) -> None:
+    """TypeError or RuntimeError for what is no tensor of float32."""
+    if not isinstance(input, torch.Tensor):
+        raise TypeError(f"expected a Tensor to quantize, but got {type(input).__name__}")
+    if input.dtype is not torch.float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {input.dtype.scalar_name}")
+
+
 def _to_integers(x: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
     """Return ``round(x / scale + zero_point)`` within the dtype's range, as PyTorch computes it: by the reciprocal of
     the scale, in float32. NaN becomes the greatest integer, or the least of qint32.

@@ -438,6 +438,23 @@ static int quantize(const Levels& of, i64 begin, i64 end) {
     return 0;
 }
 ENTRY(quantize, Levels)
+// `scale` is a factor, and the zero point is added before numbers are rounded.
+static int quantize_by_inverse(const Levels& of, i64 begin, i64 end) {
+    const float factor = (float)of.scale, zero = (float)of.zero;
+    for (i64 item = begin; item < end; item++) {
+        const float* x = of.x + item * of.part;
+        u8* out = of.out + item * of.part;
+        const i64 n = least(of.part, of.count - item * of.part);
+        for (i64 i = 0; i < n; i++) {
+            float v = x[i] * factor + zero;
+            v = v < 0.0f ? 0.0f : v;
+            v = v > 255.0f ? 255.0f : v;
+            out[i] = (u8)(int)((v + 12582912.0f) - 12582912.0f);
+        }
+    }
+    return 0;
+}
+ENTRY(quantize_by_inverse, Levels)
 """
 )
 

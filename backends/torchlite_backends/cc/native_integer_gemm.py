@@ -25,6 +25,7 @@ _pack_windows = NativeKernel(BYTES, "pack_windows", "QQQQQ" + "q" * 7)
 _product = NativeKernel(BYTES, "product", "Q" * 9 + "q" * 20)
 _extremes = NativeKernel(BYTES, "extremes", "QQQqq")
 _quantize = NativeKernel(BYTES, "quantize", "QQddqq")
+_quantize_by_inverse = NativeKernel(BYTES, "quantize_by_inverse", "QQddqq")
 _wide = {size: NativeKernel(INTEGERS, f"integers_{size}", "QQQQ" + "q" * 11) for size in (2, 4, 8)}
 _U1, _I1, _F4, _I4 = np.dtype("u1"), np.dtype("i1"), np.dtype("f4"), np.dtype("i4")
 _RANGES = {_U1: (0, 255), _I1: (-128, 127)}
@@ -47,6 +48,14 @@ class Packed(NamedTuple):
     depth: int
     columns: int
     shift: int
+
+    def unpack(self, dtype: np.dtype) -> np.ndarray:
+        """Return the operands as int8 or uint8."""
+        quads = -(-self.depth // 4)
+        panels = self.panels.reshape(*self.batch, -1, quads, WIDE, 4)
+        rows = np.moveaxis(panels, (-3, -1, -4, -2), (-4, -3, -2, -1)).reshape(*self.batch, 4 * quads, -1)
+        levels = rows[..., : self.depth, : self.columns]
+        return np.bitwise_xor(levels, self.shift).view(dtype)  # (a copy)
 
     def kept(self) -> Packed:
         """Return them for many products. Equal ones are one array."""
@@ -269,9 +278,16 @@ class IntegerProducts:
 
     def quantize(self, x: np.ndarray, scale: Any, zero: Any) -> np.ndarray | None:
         """Return row-major float32 numbers as levels from 0 to 255."""
+        return self._to_levels(_quantize, x, scale, zero)
+
+    def quantize_by_inverse(self, x: np.ndarray, inverse: Any, zero: Any) -> np.ndarray | None:
+        """Return row-major float32 numbers times a factor, plus a zero point, as levels from 0 to 255."""
+        return self._to_levels(_quantize_by_inverse, x, inverse, zero)
+
+    def _to_levels(self, kernel: NativeKernel, x: np.ndarray, factor: Any, zero: Any) -> np.ndarray | None:
         out = np.empty(x.shape, _U1)
         try:
-            _quantize(self._device, -(-x.size // _PART), 2 * x.nbytes, x, out, float(scale), float(zero), x.size, _PART)
+            kernel(self._device, -(-x.size // _PART), 2 * x.nbytes, x, out, float(factor), float(zero), x.size, _PART)
         except NotBuiltError:
             return None
         return out

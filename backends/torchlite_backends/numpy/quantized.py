@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlite._settings.equal_arrays import share_equal
+from torchlite._types.quantized_levels import LevelsMatrix, choose_parameters
 
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
@@ -125,6 +126,65 @@ def bind_quantized_matmul(other: np.ndarray, other_zero: np.ndarray | None) -> C
         return _quantized_matmul(input, other, input_zero, other_zero, bias, scale, out_zero) if out is None else out
 
     return multiply_packed
+
+
+# --- matrix products with a constant matrix -------------------------------------------------------------------------
+
+
+class _KeptMatrix:
+    """A constant right operand in the form that an engine multiplies, or as floats in which products are exact."""
+
+    def __init__(self, levels: np.ndarray, zero: np.ndarray | None, engine: Any) -> None:
+        self.engine, self.zero, self.dtype = engine, zero, levels.dtype
+        self.packed = None if engine is None or not levels.size else engine.pack(levels)
+        self.floats = _FloatMatrix(levels, zero) if self.packed is None else None
+
+    def levels(self) -> np.ndarray:
+        """Return the levels."""
+        if self.packed is not None:
+            return self.packed.unpack(self.dtype)
+        floats = self.floats.values  # type: ignore[union-attr]  # one of both is there
+        return (floats if self.zero is None else floats + self.zero).astype(self.dtype)
+
+    def multiply(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
+        if self.packed is not None:
+            out = self.engine.multiply(input, self.packed, zero, self.zero, finish)
+            if out is not None:
+                return out
+        floats = self.floats or _FloatMatrix(self.levels(), self.zero)
+        return _multiply_floats(input, floats, zero, finish)
+
+
+def _kept(matrix: LevelsMatrix) -> _KeptMatrix:
+    """Return the form of a constant matrix for the engine that serves."""
+    engine, form = integer_products(), matrix.form
+    if form is None or form.engine is not engine:
+        form = matrix.keep(_KeptMatrix(matrix.levels(), matrix.zero, engine))
+    return form
+
+
+def _constant_matmul(input, matrix, input_zero=None, bias=None, scale=None, out_zero=None):
+    return _kept(matrix).multiply(input, input_zero, Finish(bias, scale, out_zero))
+
+
+def _dynamic_linear(input, matrix, scale, bias, most):
+    form, engine = _kept(matrix), integer_products()
+    extremes = None if engine is None else engine.extremes(input)
+    low, high = (input.min(), input.max()) if extremes is None else extremes
+    step, zero = choose_parameters(float(low), float(high), 0, most) if low == low and high == high else (0.1, 0)
+    single = np.float32(step)
+    inverse = np.float32(1) / single
+    levels = None if extremes is None else engine.quantize_by_inverse(input, inverse, zero)
+    if levels is None:
+        wide = input * inverse
+        wide += np.float32(zero)
+        np.rint(wide, wide)
+        np.copyto(wide, 255, where=np.isnan(wide))
+        levels = np.clip(wide, 0, 255, wide).astype(np.uint8)
+    out = form.multiply(levels, np.asarray(zero, np.uint8), Finish(None, scale * single, None))
+    if bias is not None:
+        out += bias
+    return out
 
 
 # --- convolutions ---------------------------------------------------------------------------------------------------
