@@ -16,6 +16,7 @@ import numpy as np
 from torchlite._settings.equal_arrays import share_equal
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
+from . import native_weight_only
 from .integer_gemm_source import BYTES, INTEGERS, WIDE
 from .native_gemm import FORCE_THREADS
 from .native_kernel import NativeKernel
@@ -263,6 +264,16 @@ class IntegerProducts:
             )  # fmt: skip
         except NotBuiltError:
             return False
+
+    def multiply_int8_weight(self, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+        """Return ``(x @ weight.T) * scales`` of row-major float32 and int8 arrays."""
+        return native_weight_only.multiply_int8(self._device, x, weight, scales)
+
+    def multiply_int4_weight(
+        self, x: np.ndarray, weight: np.ndarray, group: int, factors: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the product with packed weights of four bits."""
+        return native_weight_only.multiply_int4(self._device, x, weight, group, factors)
 
     def extremes(self, x: np.ndarray) -> tuple[Any, Any] | None:
         """Return the least and the greatest of float32 numbers; None also if one is NaN."""

@@ -14,6 +14,7 @@ from torchlite_backends.kernel_sources import opencl_to_cpp
 
 from . import convolution, cxx_compiler, kernel_archive, kernel_distribution, native_chain, program_build, thread_pool
 from . import integer_gemm_source as integer_gemm
+from . import weight_only_source as weight_only
 from .device import Device
 
 
@@ -72,7 +73,8 @@ def record_programs(engine: Any, run: Callable[[], None]) -> list[str]:
 
 def complete_programs(texts: Iterable[str]) -> list[str]:
     """Return the programs with those of every program: threads, convolutions, chains and integers."""
-    own = thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE, integer_gemm.BYTES, integer_gemm.INTEGERS
+    integers = integer_gemm.BYTES, integer_gemm.INTEGERS, weight_only.WEIGHT_ONLY
+    own = thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE, *integers
     return list(dict.fromkeys((*texts, *own)))
 
 

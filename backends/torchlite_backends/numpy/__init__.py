@@ -25,7 +25,8 @@ from .malloc_tuning import raise_malloc_thresholds
 # The kernels that add up, or round more than once: half precision runs through them in float32.
 _NEEDS_FLOAT32 = """
     _adaptive_avg_pool _adaptive_avg_pool_backward _avg_pool _avg_pool_backward _batch_norm_eval _col2im
-    _fused_conv_bn _floor_divide _index_put _lerp_scalar _lerp_tensor _sampled_mm _csr_mm_extremes _csr_mm
+    _fused_conv_bn _floor_divide _index_put _int4_weight_product _int8_weight_product _lerp_scalar _lerp_tensor
+    _sampled_mm _csr_mm_extremes _csr_mm
     addbmm addcdiv addcmul addmm
     addmv baddbmm cumprod deg2rad floor_divide hypot index_add lerp _linear_recurrence logaddexp logaddexp2 logit
     logsumexp mean prod rad2deg scatter_add scatter_reduce sinc special_entr special_xlog1py _std_correction

@@ -2,6 +2,7 @@
 
 from tests.ops.op_db import A, S, row
 from torchlite._dispatch import REGISTRY, function_for
+from torchlite._types.quantized_levels import LevelsMatrix
 
 
 def unsigned(*shape):
@@ -63,6 +64,56 @@ row(
     call=_call("_quantized_matmul"),
     oracle=_product,
     grad=False,
+)
+
+
+def _constant(torch, input, other, other_zero, input_zero=None, bias=None, scale=None, out_zero=None):
+    return _product(torch, input, other, input_zero, other_zero, bias, scale, out_zero)
+
+
+def _matrix(other, zero):
+    return LevelsMatrix(other._tl_array, None if zero is None else zero._tl_array)
+
+
+row(
+    "_constant_matmul",
+    S(unsigned(3, 5), signed(5, 4), None),
+    S(signed(3, 5), unsigned(5, 4), unsigned(4), signed(3)),
+    S(unsigned(70, 130), unsigned(130, 90), unsigned(), unsigned(), whole(90)),
+    S(unsigned(2, 9, 64), signed(64, 17), None, unsigned(), whole(17), scale(17), unsigned()),
+    call=lambda input, other, other_zero, *rest: _call("_constant_matmul")(input, _matrix(other, other_zero), *rest),
+    oracle=_constant,
+    grad=False,
+    meta=False,
+)
+
+
+def _linear(torch, input, other, zero, scale, bias, most):
+    low, high = (float(x) for x in (input.min().clamp(max=0), input.max().clamp(min=0)))
+    step = (high - low) / most or 0.1
+    point = round(-low / step if -low < most * step + high else most - high / step)
+    inverse = 1 / torch.tensor(step, dtype=torch.float32)
+    levels = (input * inverse + point).round().clamp(0, 255) - point
+    out = levels.double() @ _less(torch, other, zero).double()
+    out = out.float() * (scale * torch.tensor(step, dtype=torch.float32))
+    return out if bias is None else out + bias
+
+
+def _floats(*shape, low=-2, high=2):
+    return A(shape, low, high, "float32", grad=False)
+
+
+row(
+    "_dynamic_linear",
+    S(_floats(3, 8), signed(8, 5), None, scale(), None, 127),
+    S(_floats(1, 70), signed(70, 65), signed(65), scale(65), _floats(65), 255),
+    S(_floats(2, 4, 33, low=1), unsigned(33, 9), None, scale(), _floats(9), 255),
+    S(_floats(5, 8, low=0, high=0), signed(8, 5), None, scale(), _floats(5), 127),
+    call=lambda input, other, zero, *rest: _call("_dynamic_linear")(input, _matrix(other, zero), *rest),
+    oracle=_linear,
+    grad=False,
+    meta=False,
+    tol=1e-5,
 )
 
 

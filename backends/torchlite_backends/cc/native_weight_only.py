@@ -1,0 +1,48 @@
+"""Products of a few float32 rows with weights of eight and four bits on the engine `cc`, see `weight_only_source`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.device_runtime.core.device import NotBuiltError
+
+from .native_gemm import FORCE_THREADS
+from .native_kernel import NativeKernel
+from .weight_only_source import WEIGHT_ONLY
+
+_int8 = NativeKernel(WEIGHT_ONLY, "int8_weight", "QQQQqqqq")
+_int4 = NativeKernel(WEIGHT_ONLY, "int4_weight", "QQQQqqqq")
+# Rows of an item of int8 weights, and of a block of int4 weights; bytes of weights for a second thread.
+_PART, _BLOCK, _SHARED = 16, 64, 1 << 19
+
+
+def _threads(weight: np.ndarray) -> int:
+    return FORCE_THREADS if weight.nbytes >= _SHARED else 0
+
+
+def multiply_int8(device: Any, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+    """Return ``(x @ weight.T) * scales`` of row-major float32 and int8 arrays; None if the kernel is not built."""
+    (rows, depth), columns = x.shape, len(weight)
+    out = np.empty((rows, columns), np.float32)
+    items = -(-columns // _PART)
+    try:
+        _int8(device, items, _threads(weight), x, weight, scales, out, rows, depth, columns, _PART)
+    except NotBuiltError:
+        return None
+    return out
+
+
+def multiply_int4(
+    device: Any, x: np.ndarray, weight: np.ndarray, group: int, factors: np.ndarray
+) -> np.ndarray | None:  # fmt: skip
+    """Return the product with packed weights. All arrays are row-major; None if the kernel is not built."""
+    (rows, depth), columns = x.shape, len(weight)
+    out = np.empty((rows, columns), np.float32)
+    items = -(-columns // _BLOCK)
+    try:
+        _int4(device, items, _threads(weight), x, weight, factors, out, rows, depth, columns, group)
+    except NotBuiltError:
+        return None
+    return out

@@ -1,0 +1,185 @@
+"""C++ of products of float32 rows with weights of eight and four bits, which are converted in registers.
+
+Few rows read the weights once: four rows share each vector of weights. Sums are in float32.
+"""
+
+from __future__ import annotations
+
+from .native_kernel import TYPE_DEFINITIONS, VECTOR_TEMPLATES
+
+WEIGHT_ONLY = (
+    TYPE_DEFINITIONS
+    + VECTOR_TEMPLATES
+    + r"""
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+typedef Vector<float>::V V;
+typedef signed char S16 __attribute__((vector_size(16)));
+enum { LANES = 16, TALL = 4 };
+// `__builtin_convertvector` from bytes goes through memory, number by number.
+static inline V widened(S16 x) {
+#if defined(__AVX512F__)
+    return (V)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)x));
+#elif defined(__AVX2__)
+    const __m256 a = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32((__m128i)x));
+    const __m256 b = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128((__m128i)x, 8)));
+    V v;
+    memcpy(&v, &a, sizeof a);
+    memcpy((char*)&v + sizeof a, &b, sizeof b);
+    return v;
+#else
+    return __builtin_convertvector(x, V);
+#endif
+}
+
+// out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight.
+struct Int8 {
+    const float* x;
+    const signed char* weight;
+    const float* scales;
+    float* out;
+    i64 rows, depth, columns, part;
+};
+template <int M> static inline void int8_row(const Int8& of, const float* x, const signed char* w, float* out,
+    float scale) {
+    enum { STEPS = M < 3 ? 4 : 2 };
+    V sums[M][STEPS] = {};
+    i64 k = 0;
+    for (; k + LANES * STEPS <= of.depth; k += LANES * STEPS)
+        #pragma GCC unroll 4
+        for (int s = 0; s < STEPS; s++) {
+            S16 levels;
+            memcpy(&levels, w + k + LANES * s, sizeof levels);
+            const V y = widened(levels);
+            #pragma GCC unroll 4
+            for (int m = 0; m < M; m++) sums[m][s] += Vector<float>::at(x + m * of.depth + k + LANES * s) * y;
+        }
+    #pragma GCC unroll 4
+    for (int m = 0; m < M; m++) {
+        V all = sums[m][0];
+        #pragma GCC unroll 4
+        for (int s = 1; s < STEPS; s++) all += sums[m][s];
+        float total = added_up<float>(all);
+        for (i64 j = k; j < of.depth; j++) total += x[m * of.depth + j] * (float)w[j];
+        out[m * of.columns] = total * scale;
+    }
+}
+static int int8_weight(const Int8& of, i64 begin, i64 end) {
+    const i64 last = least(end * of.part, of.columns);
+    for (i64 r = 0; r < of.rows; r += TALL) {
+        const float* x = of.x + r * of.depth;
+        for (i64 c = begin * of.part; c < last; c++) {
+            const signed char* w = of.weight + c * of.depth;
+            float* out = of.out + r * of.columns + c;
+            switch (least(TALL, of.rows - r)) {
+                case 1: int8_row<1>(of, x, w, out, of.scales[c]); break;
+                case 2: int8_row<2>(of, x, w, out, of.scales[c]); break;
+                case 3: int8_row<3>(of, x, w, out, of.scales[c]); break;
+                default: int8_row<4>(of, x, w, out, of.scales[c]);
+            }
+        }
+    }
+    return 0;
+}
+ENTRY(int8_weight, Int8)
+
+// out = x @ weight.T with weights (number - 8) * scale + zero. `factors` has the scale and the zero of each group and
+// row. An item is a block of 64 rows, of which 32 bytes are a column: a byte has the numbers of rows i and i + 32. In
+// the last rows, fewer than 64, a byte has the numbers of two neighbours.
+struct Int4 {
+    const float* x;
+    const unsigned char* weight;
+    const float* factors;
+    float* out;
+    i64 rows, depth, columns, group;
+};
+enum { BLOCK = 64, VECTORS = BLOCK / LANES };
+// The numbers of a column, less 8. With AVX-512 a table is looked up by the lowest four bits.
+static inline void numbers_of(const unsigned char* w, V* y) {
+#if defined(__AVX512F__)
+    const __m512 table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    for (int j = 0; j < 2; j++) {
+        const __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)(w + LANES * j)));
+        y[j] = (V)_mm512_permutexvar_ps(wide, table);
+        y[2 + j] = (V)_mm512_permutexvar_ps(_mm512_srli_epi32(wide, 4), table);
+    }
+#else
+    typedef unsigned short Wide __attribute__((vector_size(16)));
+    const S16 low = S16{} + 15, eight = S16{} + 8;
+    for (int j = 0; j < 2; j++) {
+        S16 x;
+        memcpy(&x, w + LANES * j, sizeof x);
+        y[j] = widened((x & low) - eight);
+        y[2 + j] = widened(((S16)((Wide)x >> 4) & low) - eight);
+    }
+#endif
+}
+template <int M> static inline void int4_block(const Int4& of, const float* x, const unsigned char* w,
+    const float* factors, float* out) {
+    V total[M][VECTORS] = {};
+    for (i64 g = 0; g < of.depth; g += of.group, factors += 2 * of.columns) {
+        V sums[M][VECTORS] = {};
+        float inputs[M] = {};
+        for (i64 k = g; k < g + of.group; k++, w += BLOCK / 2) {
+            V y[VECTORS];
+            numbers_of(w, y);
+            #pragma GCC unroll 4
+            for (int m = 0; m < M; m++) {
+                const float v = x[m * of.depth + k];
+                inputs[m] += v;
+                #pragma GCC unroll 4
+                for (int j = 0; j < VECTORS; j++) sums[m][j] += v * y[j];
+            }
+        }
+        #pragma GCC unroll 4
+        for (int j = 0; j < VECTORS; j++) {
+            V scale, zero;
+            for (int i = 0; i < LANES; i++) {
+                scale[i] = factors[2 * (LANES * j + i)];
+                zero[i] = factors[2 * (LANES * j + i) + 1];
+            }
+            #pragma GCC unroll 4
+            for (int m = 0; m < M; m++) total[m][j] += sums[m][j] * scale + inputs[m] * zero;
+        }
+    }
+    for (int m = 0; m < M; m++) memcpy(out + m * of.columns, total[m], sizeof total[m]);
+}
+static void int4_rest(const Int4& of, i64 first) {
+    const i64 n = of.columns - first;
+    const unsigned char* w = of.weight + first * of.depth / 2;
+    for (i64 r = 0; r < of.rows; r++) for (i64 c = 0; c < n; c++) {
+        float total = 0;
+        for (i64 k = 0; k < of.depth; k++) {
+            const unsigned char byte = w[k * (n / 2) + c / 2];
+            const float* f = of.factors + 2 * (k / of.group * of.columns + first + c);
+            total += of.x[r * of.depth + k] * (((c & 1 ? byte >> 4 : byte & 15) - 8) * f[0] + f[1]);
+        }
+        of.out[r * of.columns + first + c] = total;
+    }
+}
+static int int4_weight(const Int4& of, i64 begin, i64 end) {
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item * BLOCK;
+        if (first + BLOCK > of.columns) {
+            int4_rest(of, first);
+            break;
+        }
+        const unsigned char* w = of.weight + first * of.depth / 2;
+        for (i64 r = 0; r < of.rows; r += TALL) {
+            const float* x = of.x + r * of.depth;
+            float* out = of.out + r * of.columns + first;
+            const float* factors = of.factors + 2 * first;
+            switch (least(TALL, of.rows - r)) {
+                case 1: int4_block<1>(of, x, w, factors, out); break;
+                case 2: int4_block<2>(of, x, w, factors, out); break;
+                case 3: int4_block<3>(of, x, w, factors, out); break;
+                default: int4_block<4>(of, x, w, factors, out);
+            }
+        }
+    }
+    return 0;
+}
+ENTRY(int4_weight, Int4)
+"""
+)

@@ -1,0 +1,82 @@
+"""Products of floats with weights of eight and four bits.
+
+An engine multiplies few rows. For more rows, and without an engine, blocks of weights become float32 numbers for BLAS:
+never all weights at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .conv_cpu_engine import integer_products
+from .deterministic_gemm import deterministic_matmul
+
+_F4 = np.dtype("f4")
+_BLOCK = 1 << 18  # elements of a block of float32 weights
+_INT4_ROWS = 64  # rows of a block of packed weights
+# Rows up to which an engine is faster than BLAS with converted weights, of eight and of four bits.
+_FEW, _FEW_OF_INT4 = 8, 64
+
+
+def _int8_weight_product(input, weight, scales):
+    if input.size and weight.size and len(input) <= _FEW and (engine := integer_products()) is not None:
+        arrays = (np.ascontiguousarray(x) for x in (input, weight, scales))
+        found = engine.multiply_int8_weight(*arrays)
+        if found is not None:
+            return found
+    out = np.empty((len(input), len(weight)), _F4)
+    step = max(1, _BLOCK // max(1, weight.shape[1]))
+    for start in range(0, len(weight), step):
+        part = weight[start : start + step].astype(_F4)
+        out[:, start : start + step] = deterministic_matmul(input, part.T)
+    out *= scales
+    return out
+
+
+def _int4_weight_product(input, weight, group_size, factors):
+    columns, depth = len(weight), input.shape[1]
+    if input.size and weight.size and len(input) <= _FEW_OF_INT4 and (engine := integer_products()) is not None:
+        arrays = (np.ascontiguousarray(x) for x in (input, weight))
+        found = engine.multiply_int4_weight(*arrays, group_size, np.ascontiguousarray(factors))
+        if found is not None:
+            return found
+    out = np.empty((len(input), columns), _F4)
+    whole = columns // _INT4_ROWS * _INT4_ROWS
+    step = max(1, _BLOCK // max(1, depth * _INT4_ROWS)) * _INT4_ROWS
+    packed = np.ascontiguousarray(weight).reshape(-1)
+    for start in (*range(0, whole, step), *([whole] if whole < columns else [])):
+        end = min(start + step, whole) if start < whole else columns
+        part = packed[start * depth // 2 : end * depth // 2]
+        levels = _unpack_blocks(part, depth) if start < whole else _unpack_pairs(part, depth)
+        _scale_groups(levels, group_size, factors[: depth // group_size, start:end])
+        product = deterministic_matmul(input, levels)
+        out[:, start:end] = product.transpose(1, 0, 2).reshape(len(input), end - start)
+    return out
+
+
+def _unpack_blocks(packed: np.ndarray, depth: int) -> np.ndarray:
+    """Return numbers from -8 to 7 as float32: blocks of 64 rows, by column."""
+    both = packed.reshape(-1, depth, _INT4_ROWS // 2)
+    levels = np.empty((len(both), depth, 2, _INT4_ROWS // 2), _F4)
+    np.bitwise_and(both, 15, out=levels[:, :, 0], casting="unsafe")
+    np.right_shift(both, 4, out=levels[:, :, 1], casting="unsafe")
+    levels -= 8
+    return levels.reshape(len(both), depth, _INT4_ROWS)
+
+
+def _unpack_pairs(packed: np.ndarray, depth: int) -> np.ndarray:
+    both = packed.reshape(1, depth, -1)
+    levels = np.empty((*both.shape, 2), _F4)
+    np.bitwise_and(both, 15, out=levels[..., 0], casting="unsafe")
+    np.right_shift(both, 4, out=levels[..., 1], casting="unsafe")
+    levels -= 8
+    return levels.reshape(1, depth, -1)
+
+
+def _scale_groups(levels: np.ndarray, group: int, factors: np.ndarray) -> None:
+    """Multiply numbers by the scales of their groups, and add the zeros, in place."""
+    blocks, depth, rows = levels.shape
+    grouped = levels.reshape(blocks, depth // group, group, rows)
+    scales, zeros = factors.reshape(depth // group, blocks, 1, rows, 2).transpose(4, 1, 0, 2, 3)
+    grouped *= scales
+    grouped += zeros
