@@ -1,6 +1,8 @@
 """`torch.ops.quantized` answers what PyTorch answered (`tools/record_quantized_tensors.py`)."""
 
+import copy
 import json
+import pickle
 
 import pytest
 
@@ -78,3 +80,33 @@ def test_pruned_embeddings_are_refused():
     packed = torch.ops.quantized.embedding_bag_prepack(i.table)
     with pytest.raises(NotImplementedError, match="pruned"):
         torch.ops.quantized.embedding_byte(packed, torch.tensor([0]), True)
+
+
+@pytest.mark.parametrize("which", ["weight", "shifted", "rows"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_weights_come_back_after_products(which, dynamic):
+    """A kernel's form of the levels replaces them."""
+    i, ops = library_cases.Inputs(torch), torch.ops.quantized
+    weight = getattr(i, which)
+    packed = ops.linear_prepack(weight, i.bias)
+    ops.linear_dynamic(i.x, packed) if dynamic else ops.linear(i.qx, packed, 0.1, 60)
+    assert packed._matrix._levels is None
+    found, bias = ops.linear_unpack(packed)
+    assert torch.equal(found.int_repr(), weight.int_repr()) and torch.equal(found.dequantize(), weight.dequantize())
+    assert torch.equal(bias, i.bias)
+    found._values.zero_()
+    assert torch.equal(ops.linear_unpack(packed)[0].int_repr(), weight.int_repr())
+
+
+def test_dynamic_layers_of_nothing_give_the_bias():
+    i = library_cases.Inputs(torch)
+    packed = torch.ops.quantized.linear_prepack(i.weight, i.bias)
+    assert torch.ops.quantized.linear_dynamic(i.x[:0], packed).shape == (0, 6)
+
+
+def test_packed_parameters_are_copied_and_pickled():
+    i, ops = library_cases.Inputs(torch), torch.ops.quantized
+    packed = ops.linear_prepack(i.rows, i.bias)
+    expected = ops.linear_dynamic(i.x, packed)
+    for copied in (copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
+        assert torch.equal(ops.linear_dynamic(i.x, copied), expected)

@@ -103,6 +103,9 @@ class LinearPackedParams(_Packed):
         both = self._scale
         self._steps = both if isinstance(both, torch.Tensor) else torch.tensor(both, device=weight.device)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.unpack()
+
     def unpack(self) -> tuple[Any, Any]:
         """Return the weight and the bias."""
         columns = wrap_array(self._table, self._matrix.levels(), torch.int8)

@@ -142,3 +142,17 @@ def test_products_wrap_around(products, dtype):
 def test_unaligned_elements_are_left_to_numpy():
     record = np.zeros((5, 6), [("a", "i4"), ("b", "i1")])["a"]
     assert not IntegerProducts(Device()).multiply_integers(record, record.T, np.empty((5, 5), "i4"))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1"])
+@pytest.mark.parametrize(("depth", "columns"), [(1, 1), (5, 63), (64, 64), (33, 130)])
+def test_packed_operands_give_the_levels_back(products, dtype, depth, columns):
+    given = levels(np.random.default_rng(depth), dtype, depth, columns)
+    found = products.pack(given).unpack(np.dtype(dtype))
+    assert found.dtype == given.dtype and np.array_equal(found, given)
+
+
+def test_levels_by_an_inverse(products):
+    x = np.random.default_rng(0).normal(size=(3, 700)).astype("f4")
+    found = products.quantize_by_inverse(x, np.float32(25), 64)
+    assert np.abs(found - np.clip(np.rint(x * np.float32(25) + 64), 0, 255)).max() <= 1

@@ -1,0 +1,42 @@
+"""Native products with weights of eight and four bits against products of float64."""
+
+import numpy as np
+import pytest
+
+from torchlite_backends.cc import cxx_compiler, native_weight_only
+from torchlite_backends.cc.device import Device
+
+pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not() or "there is a compiler")
+
+
+@pytest.fixture(scope="module")
+def engine_device():
+    return Device()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize(("columns", "depth"), [(1, 1), (17, 15), (33, 64), (16, 130), (70, 259)])
+def test_eight_bits(engine_device, rows, columns, depth):
+    rng = np.random.default_rng(rows * depth)
+    x, scales = rng.normal(size=(rows, depth)).astype("f4"), rng.random(columns, "f4")
+    weight = rng.integers(-128, 127, (columns, depth), "i1", endpoint=True)
+    got = native_weight_only.multiply_int8(engine_device, x, weight, scales)
+    np.testing.assert_allclose(got, (x.astype("f8") @ weight.T) * scales, rtol=1e-5, atol=2e-3)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("columns", [16, 64, 80, 176])
+@pytest.mark.parametrize("group", [32, 128])
+def test_four_bits(engine_device, rows, columns, group):
+    rng = np.random.default_rng(rows * columns)
+    depth = 2 * group
+    x, levels = rng.normal(size=(rows, depth)).astype("f4"), rng.integers(0, 16, (columns, depth))
+    factors = rng.normal(size=(2, columns, 2)).astype("f4")
+    whole = columns // 64 * 64
+    blocks = levels[:whole].reshape(-1, 2, 32, depth)
+    rest = levels[whole:].reshape(-1, 2, depth)
+    parts = (blocks[:, 0] | blocks[:, 1] << 4).transpose(0, 2, 1), (rest[:, 0] | rest[:, 1] << 4).T
+    packed = np.concatenate([part.reshape(-1) for part in parts]).astype("u1").reshape(columns, depth // 2)
+    got = native_weight_only.multiply_int4(engine_device, x, packed, group, factors)
+    scale, zero = (np.repeat(factors[..., i], group, 0).T.astype("f8") for i in (0, 1))
+    np.testing.assert_allclose(got, x @ ((levels - 8) * scale + zero).T, rtol=1e-5, atol=2e-4)
