@@ -21,6 +21,7 @@ from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._types.devices import device
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
+from torchlite._types.quantized_levels import LevelsMatrix
 from torchlite.optim.lbfgs import LBFGS
 from torchlite.optim.optimizer import GLOBAL_STEP_HOOKS, Optimizer
 
@@ -38,7 +39,7 @@ from .warning_replay import WarningRecorder
 
 # Types of kernel arguments other than arrays.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, dtype, device, layout, memory_format, np.dtype,
-              type(Ellipsis), type)  # fmt: skip
+              type(Ellipsis), type, LevelsMatrix)  # fmt: skip
 # Nodes of results without a backward pass: a view of a leaf that was made without gradients is one of them.
 _GRADS = {None: "", LEAF: "leaf", REQUIRES_GRAD_DETACHED: "detached"}
 # Maximum number of elements that Python code may read, and that a constant may have.

@@ -494,6 +494,8 @@ class ReachableState:
             or cls.__module__ == "typing"
         ):
             self.leaves[id(value)] = value
+            if (parts := getattr(cls, "_tl_parts", None)) is not None:
+                self._pending += parts(value)
         elif cls.__module__.partition(".")[0] in ATTRIBUTE_MODULES and hasattr(value, "__dict__"):
             self.leaves[id(value)] = value
             self._modules.append(value)

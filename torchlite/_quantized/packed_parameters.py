@@ -29,6 +29,7 @@ class _Packed:
 
     _schema_type: str
     _prepack: str  # the op that makes them
+    _tl_is_immutable = True  # graphs read them as constants
 
     def __init__(self, weight: Any, bias: Any) -> None:
         _check(weight, torch.qint8, self._prepack)
@@ -53,6 +54,10 @@ class _Packed:
     def __repr__(self) -> str:
         return f"ScriptObject <{self._schema_type}>"
 
+    def _tl_parts(self) -> list[Any]:
+        """The tensors that a graph reads, and the values of quantized ones."""
+        return [_plain(value) for value in vars(self).values() if isinstance(value, torch.Tensor)]
+
     def unpack(self) -> tuple[Any, Any]:
         """Return the weight and the bias."""
         return self._weight, self._bias
@@ -74,6 +79,10 @@ class _Packed:
             "bias": bias, "scale": multiplier,
             "out_zero": torch.tensor(zero_point, dtype=x._values.dtype, device=device),
         }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return value._values if is_quantized(value) else value
 
 
 def _wrap(values: Any, scale: float, zero_point: int) -> Any:
@@ -100,8 +109,7 @@ class LinearPackedParams(_Packed):
         self._matrix, self._quantizer = LevelsMatrix(weight._values.t()._tl_array, zero), weight._quantizer
         self._table = weight._values._tl_kernels
         del self._weight
-        both = self._scale
-        self._steps = both if isinstance(both, torch.Tensor) else torch.tensor(both, device=weight.device)
+        self._steps = torch.as_tensor(self._scale, dtype=torch.float32, device=weight.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.unpack()
@@ -208,12 +216,17 @@ class EmbeddingPackedParams:
     """The weight of an embedding, quantized for each row with a float scale and zero point."""
 
     _schema_type = f"{CLASSES}EmbeddingPackedParamsBase"
+    _tl_is_immutable = True
 
     def __init__(self, weight: Any) -> None:
         _check(weight, torch.quint8, "embedding_bag_prepack")
         if not isinstance(weight._quantizer, PerChannel) or weight._quantizer.axis != 0:
             raise RuntimeError("expected a weight that is quantized for each row")
         self._weight = weight
+
+    def _tl_parts(self) -> list[Any]:
+        quantizer = self._weight._quantizer
+        return [self._weight._values, quantizer.scales, quantizer.zero_points]
 
     def unpack(self) -> Any:
         """Return the weight."""

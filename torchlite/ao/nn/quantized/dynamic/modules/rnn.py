@@ -46,6 +46,9 @@ class Cell:
         self.mode = mode
         self.input, self.state = prepack(input_weight, input_bias), prepack(state_weight, state_bias)
 
+    def _tl_parts(self) -> list[Any]:
+        return [self.input, self.state]
+
     def project(self, x: Any) -> Any:
         """Return the products of inputs. As in PyTorch, they use 7 bits of the inputs."""
         return self.input.dynamic(x, True)
