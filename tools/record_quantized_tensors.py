@@ -2,8 +2,8 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites answers.json, library_answers.json, weight_only_answers.json and written_by_pytorch.pt in
-tests/quantized, and tests/ao/nn/quantized/networks.pt.
+It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized,
+tests/ops/weight_only_answers.json and tests/ao/nn/quantized/networks.pt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tests.ao.nn.quantized import networks
-from tests.quantized import cases, library_cases, weight_only_cases
+from tests.ops import weight_only_cases
+from tests.quantized import cases, library_cases
 
 
 def main() -> None:

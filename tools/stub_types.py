@@ -15,7 +15,7 @@ ROOMS = {
     ),
     "linear": (
         "matmul", "grouped_matmul", "tensor_products", "einsum", "fft", "stft", "covariance", "linalg_decomp",
-        "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral",
+        "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral", "scaled_matmul", "weight_only",
     ),
     "arrangement": (
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
@@ -36,6 +36,7 @@ _INT = """
     bins blank C embed_dim num_head num_heads chunks col decimals diagonal dim0 dim1 dim2 dimension dim
     downscale_factor edge_order end_dim
     fill_dim group groups growth_interval high HxW ignore_index ind index k length low m minlength n N n_fft niter
+    block_size in_features out_features innerKTiles qGroupSize
     num_classes num_groups num_layers num_samples offset padding_idx physical_layout pow q r row size_dim start_dim
     steps storage_offset upscale_factor axis window_length hop_length win_length
 """.split()

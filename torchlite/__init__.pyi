@@ -10,6 +10,7 @@ from . import _C as _C
 from . import _VF as _VF
 from . import __config__ as __config__
 from . import __future__ as __future__
+from . import _compile as _compile
 from . import _custom_ops as _custom_ops
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
@@ -103,8 +104,17 @@ from ._stubs.layers import _transform_bias_rescale_qkv as _transform_bias_rescal
 from ._stubs.linear import *
 from ._stubs.linear import _addmm_activation as _addmm_activation
 from ._stubs.linear import _compute_linear_combination as _compute_linear_combination
+from ._stubs.linear import _convert_weight_to_int4pack as _convert_weight_to_int4pack
+from ._stubs.linear import _convert_weight_to_int4pack_for_cpu as _convert_weight_to_int4pack_for_cpu
+from ._stubs.linear import _dyn_quant_matmul_4bit as _dyn_quant_matmul_4bit
+from ._stubs.linear import _dyn_quant_pack_4bit_weight as _dyn_quant_pack_4bit_weight
 from ._stubs.linear import _grouped_mm as _grouped_mm
 from ._stubs.linear import _int_mm as _int_mm
+from ._stubs.linear import _scaled_mm as _scaled_mm
+from ._stubs.linear import _scaled_mm_v2 as _scaled_mm_v2
+from ._stubs.linear import _weight_int4pack_mm as _weight_int4pack_mm
+from ._stubs.linear import _weight_int4pack_mm_for_cpu as _weight_int4pack_mm_for_cpu
+from ._stubs.linear import _weight_int8pack_mm as _weight_int8pack_mm
 from ._stubs.making import *
 from ._stubs.making import _dirichlet_grad as _dirichlet_grad
 from ._stubs.making import _sample_dirichlet as _sample_dirichlet

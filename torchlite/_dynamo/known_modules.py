@@ -14,7 +14,8 @@ COMPUTING_MODULES = (GENERATED_MODULE, *(f"torchlite.{name}" for name in (
     "distributions", "_device", "utils.hooks", "backends", "compiler", "_sparse.backward_pass", "func", "_functorch",
     "random", "utils.checkpoint", "utils._backward_hook", "_library", "_aten", "_higher_order_ops",
     "_serialization.resource_budget", "onnx._import", "onnx._loaded_module", "onnx._element_types", "fx",
-    "export._input_guards", "export._graph_codegen", "jit", "_quantized", "ao.nn.quantized", "ao.nn.intrinsic.quantized",
+    "export._input_guards", "export._graph_codegen", "jit", "_quantized", "ao.nn.quantized",
+    "ao.nn.intrinsic.quantized",
 )))  # fmt: skip
 # Parts of those that read elements without a kernel table, or keep state.
 REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (

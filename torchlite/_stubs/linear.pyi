@@ -186,6 +186,29 @@ def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Ten
     tensor([[-2., -2.]])
     """
 
+def _convert_weight_to_int4pack(input: Tensor, innerKTiles: _b.int) -> Tensor:
+    """Gives the shape of weights of four bits that are packed for the tensor cores of a GPU."""
+
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _b.int) -> Tensor:
+    """Packs weights of four bits for `torch._weight_int4pack_mm_for_cpu`."""
+
+def _dyn_quant_matmul_4bit(
+    inp: Tensor, packed_weights: Tensor, block_size: _b.int, in_features: _b.int, out_features: _b.int
+) -> Tensor:
+    """Computes the product of floats, quantized to eight bits by the range of each row, with weights of four bits."""
+
+def _dyn_quant_pack_4bit_weight(
+    weights: Tensor,
+    scales_zeros: Tensor,
+    bias: Tensor | None,
+    block_size: _b.int,
+    in_features: _b.int,
+    out_features: _b.int,
+) -> Tensor:
+    """Packs weights of four bits for `torch._dyn_quant_matmul_4bit`: their bytes, scales and biases as float32
+    numbers in a row, as in PyTorch on x86.
+    """
+
 def _grouped_mm(
     input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
 ) -> Tensor:
@@ -197,6 +220,47 @@ def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> torch._int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
     tensor([[20000]], dtype=torch.int32)
     """
+
+def _scaled_mm(
+    input: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: Any = None,
+    use_fast_accum: _b.bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Computes a product of two matrices of float8, which are multiplied by scales before."""
+
+def _scaled_mm_v2(
+    input: Tensor,
+    mat2: Tensor,
+    scale_a: Sequence[Tensor],
+    recipe_a: Any,
+    swizzle_a: Any,
+    scale_b: Sequence[Tensor],
+    recipe_b: Any,
+    swizzle_b: Any,
+    bias: Tensor | None,
+    out_dtype: Any,
+    contraction_dim: Any = ...,
+    use_fast_accum: _b.bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Computes a product of two matrices of float8, which are multiplied by scales before."""
+
+def _weight_int4pack_mm(input: Tensor, mat2: Tensor, qGroupSize: _b.int, qScaleAndZeros: Tensor) -> Tensor:
+    """Gives the shape of a product with weights of four bits that are packed for the tensor cores of a GPU."""
+
+def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _b.int, qScaleAndZeros: Tensor) -> Tensor:
+    """Computes the product of floats with packed weights of four bits."""
+
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor) -> Tensor:
+    """Computes the product of floats with weights of eight bits: ``(input @ mat2.T) * scales``."""
 
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None

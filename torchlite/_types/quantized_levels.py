@@ -29,7 +29,8 @@ class LevelsMatrix:
     __slots__ = ("_levels", "zero", "form", "shape")
 
     def __init__(self, levels: Any, zero: Any) -> None:
-        self._levels, self.zero, self.form, self.shape = levels, zero, None, tuple(levels.shape)
+        self._levels, self.zero, self.shape = levels, zero, tuple(levels.shape)
+        self.form: Any = None
 
     def levels(self) -> Any:
         """Return the levels."""

@@ -155,7 +155,9 @@ class _ObserverReplacement:
         scale, zero_point = observer.calculate_qparams()
         if is_per_channel(observer.qscheme):
             nodes = (self.buffer(f"{prefix}_scale_", scale), self.buffer(f"{prefix}_zero_point_", zero_point))
-            return self.graph.call_function(torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype))
+            return self.graph.call_function(
+                torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype)
+            )
         nodes = (self.buffer(f"{prefix}_scale_", float(scale)), self.buffer(f"{prefix}_zero_point_", int(zero_point)))
         return self.graph.call_function(torch.quantize_per_tensor, (source, *nodes, dtype))
 

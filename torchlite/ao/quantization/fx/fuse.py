@@ -36,7 +36,9 @@ def from_deprecated_dict(value: Any, kind: Any, function: str, name: str, stackl
     return kind.from_dict(value)
 
 
-def fuse(model: GraphModule, is_qat: bool, fuse_custom_config: Any = None, backend_config: Any = None) -> GraphModule:
+def fuse(
+    model: GraphModule, is_qat: bool, fuse_custom_config: Any = None, backend_config: Any = None
+) -> GraphModule:
     """The module of a graph in which the patterns of a backend are one layer each.
 
     Args:

@@ -135,7 +135,9 @@ def assert_and_get_unique_device(module: Any) -> Any:
     """The device of a module's parameters and buffers, or ``None`` if it has none."""
     devices = _devices(module)
     if len(devices) > 1:
-        raise AssertionError(f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}")
+        raise AssertionError(
+            f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}"
+        )
     return next(iter(devices), None)
 
 
@@ -167,12 +169,7 @@ def _has_no_tensors(node: Any, modules: dict[str, Any], cache: dict[Any, bool]) 
         return False
     if node.op == "call_function" and node.target is operator.getitem:
         return all_node_args_have_no_tensors(node.args[0], modules, cache)
-    if (
-        node.target is getattr
-        and node.args[1] in ("ndim", "shape")
-        or node.op == "call_method"
-        and node.target == "size"
-    ):
+    if node.target is getattr and node.args[1] in ("ndim", "shape") or node.op == "call_method" and node.target == "size":
         return True
     for arg in node.args:
         for part in arg if isinstance(arg, list) else [arg]:
@@ -220,9 +217,7 @@ def maybe_get_next_module(
         if user.op == "call_module" and target_module_type is not None:
             if isinstance(modules[str(user.target)], target_module_type):
                 return user
-        elif (
-            user.op == "call_function" and target_functional_type is not None and user.target == target_functional_type
-        ):
+        elif user.op == "call_function" and target_functional_type is not None and user.target == target_functional_type:
             return user
     return None
 
@@ -412,3 +407,5 @@ def _qconfig_satisfies_dtype_config_constraints(
     if complaint is not None:
         warnings.warn(complaint, stacklevel=2)
     return complaint is None
+
+
