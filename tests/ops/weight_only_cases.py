@@ -195,11 +195,14 @@ CALLS += MISSING.strip().split("\n")
 
 
 def inputs(torch: Any, device: Any = "cpu") -> dict[str, Any]:
-    """Tensors of the calls."""
+    """Tensors of the calls. Those of float8 are on the CPU, since other devices may lack them."""
     random = np.random.default_rng(7)
 
     def floats(*shape: int) -> Any:
         return torch.from_numpy(random.normal(size=shape).astype(np.float32)).to(device)
+
+    def small(*shape: int) -> Any:
+        return floats(*shape).cpu().to(torch.float8_e4m3fn)
 
     def whole(low: int, high: int, dtype: str, *shape: int) -> Any:
         return torch.from_numpy(random.integers(low, high, shape).astype(dtype)).to(device)
@@ -212,8 +215,7 @@ def inputs(torch: Any, device: Any = "cpu") -> dict[str, Any]:
         "torch": torch, "x": x, "s": s, "f": f, "d": d, "w4": w4, "u": u, "w8": whole(-128, 128, "int8", 80, 64),
         "p": torch._convert_weight_to_int4pack_for_cpu(w4, 2), "q": pack(u, d, None, 32, 64, 8),
         "q1": pack(u, d[:, :1], None, 64, 64, 8), "q2": pack(u, d[:, :1], s[:8], 64, 64, 8),
-        "a": floats(2, 4).to(torch.float8_e4m3fn), "b": floats(4, 3).to(torch.float8_e4m3fn),
-        "one": floats().abs() + 1, "r": floats(2, 1), "c": floats(1, 3), "f32": torch.float32,
+        "a": small(2, 4), "b": small(4, 3), "one": floats().abs() + 1, "r": floats(2, 1), "c": floats(1, 3), "f32": torch.float32,
         "T": functional.ScalingType, "W": functional.SwizzleType,
     }  # fmt: skip
 

@@ -119,7 +119,7 @@ def _dynamic_linear(F, input, matrix, scale, bias, most):
     single = F.to(step, float32)
     levels = F.round(F.add(F.mul(input, F.div(F._ones_like(single), single)), F.to(zero, float32)))
     levels = F.to(F._clamp_scalars(levels, 0, 255), uint8)
-    out = F._constant_matmul(levels, matrix, F.to(zero, uint8), None, F.mul(scale, single))
+    out = F._constant_matmul(levels, matrix, F.to(zero, uint8), None, F.mul(scale, single), None)
     return out if bias is None else F.add(out, bias)
 
 

@@ -104,7 +104,8 @@ class LinearPackedParams(_Packed):
         super().__init__(weight, bias)
         if weight.ndim != 2:
             raise RuntimeError("The weight tensor for quantized::linear_prepack (fbgemm) should be 2-dimensional.")
-        zero = None if self._zero is None else self._zero._tl_array
+        zero: Any = self._zero
+        zero = None if zero is None else zero._tl_array
         # The levels as columns. A kernel's form replaces them, so that they are in memory once.
         self._matrix, self._quantizer = LevelsMatrix(weight._values.t()._tl_array, zero), weight._quantizer
         self._table = weight._values._tl_kernels
@@ -116,7 +117,7 @@ class LinearPackedParams(_Packed):
 
     def unpack(self) -> tuple[Any, Any]:
         """Return the weight and the bias."""
-        columns = wrap_array(self._table, self._matrix.levels(), torch.int8)
+        columns = wrap_array(self._table, self._matrix.levels())
         return wrap_quantized(columns.t().contiguous(), self._quantizer), self._bias
 
     def __call__(self, x: Any, scale: float, zero_point: int) -> Any:

@@ -8,19 +8,26 @@ def floats(*shape, low=-2, high=2):
 
 
 def _small(torch, input, mat2, names):
-    return [x.to(getattr(torch, name)) for x, name in zip((input, mat2), names.split(), strict=True)]
+    """Matrices of float8, which are on the CPU: other devices lack these dtypes."""
+    return [_on_cpu(x).to(getattr(torch, name)) for x, name in zip((input, mat2), names.split(), strict=True)]
+
+
+def _on_cpu(value):
+    return value.cpu() if hasattr(value, "cpu") and value.device.type != "meta" else value
 
 
 def _scaled(torch, input, mat2, names, *arguments, dtype=None, **options):
     left, right = _small(torch, input, mat2, names)
-    dtype = dtype and getattr(torch, dtype)
-    return torch._scaled_mm(left, right, *arguments, out_dtype=dtype, **options).to(torch.float32)
+    dtype, arguments = dtype and getattr(torch, dtype), map(_on_cpu, arguments)
+    found = torch._scaled_mm(left, right, *arguments, out_dtype=dtype, **options)
+    return found.to(torch.float32).to(input.device)
 
 
 def _scaled_v2(torch, input, mat2, names, a, recipe, b, bias, dtype):
     left, right = _small(torch, input, mat2, names)
-    dtype = dtype and getattr(torch, dtype)
-    return torch._scaled_mm_v2(left, right, [a], [recipe], [0], [b], [recipe], [0], bias, dtype).to(torch.float32)
+    dtype, (a, b, bias) = dtype and getattr(torch, dtype), map(_on_cpu, (a, b, bias))
+    found = torch._scaled_mm_v2(left, right, [a], [recipe], [0], [b], [recipe], [0], bias, dtype)
+    return found.to(torch.float32).to(input.device)
 
 
 def _row(name, *samples, oracle):
