@@ -215,8 +215,8 @@ def inputs(torch: Any, device: Any = "cpu") -> dict[str, Any]:
         "torch": torch, "x": x, "s": s, "f": f, "d": d, "w4": w4, "u": u, "w8": whole(-128, 128, "int8", 80, 64),
         "p": torch._convert_weight_to_int4pack_for_cpu(w4, 2), "q": pack(u, d, None, 32, 64, 8),
         "q1": pack(u, d[:, :1], None, 64, 64, 8), "q2": pack(u, d[:, :1], s[:8], 64, 64, 8),
-        "a": small(2, 4), "b": small(4, 3), "one": floats().abs() + 1, "r": floats(2, 1), "c": floats(1, 3), "f32": torch.float32,
-        "T": functional.ScalingType, "W": functional.SwizzleType,
+        "a": small(2, 4), "b": small(4, 3), "one": floats().abs() + 1, "r": floats(2, 1), "c": floats(1, 3),
+        "f32": torch.float32, "T": functional.ScalingType, "W": functional.SwizzleType,
     }  # fmt: skip
 
 

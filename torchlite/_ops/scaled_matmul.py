@@ -70,6 +70,11 @@ def _check_bias(mat2, bias, error=RuntimeError):
 
 
 def _scaled_product(F, input, mat2, scale_a, scale_b, bias, scale_result, dtype, name):
+    kind = dtype or F.dtype_of(input)
+    if (
+        not (input.shape[0] and input.shape[1] and mat2.shape[1]) and name == "_scaled_mm_v2"
+    ):  # scales are not looked at
+        return F.to(F.matmul(F.to(input, float32), F.to(mat2, float32)), kind)
     if scale_a.ndim != 2:
         scale_a, scale_b = F.reshape(scale_a, ()), F.reshape(scale_b, ())
     out = F.matmul(F.mul(F.to(input, float32), scale_a), F.mul(F.to(mat2, float32), scale_b))
@@ -77,7 +82,7 @@ def _scaled_product(F, input, mat2, scale_a, scale_b, bias, scale_result, dtype,
         out = F.add(out, F.to(F.reshape(bias, (-1,)), float32))
     if scale_result is not None and dtype in (float8_e4m3fn, float8_e5m2):
         out = F.mul(out, F.div(F._ones_like(scale_result), scale_result))
-    return F.to(out, dtype)
+    return F.to(out, kind)
 
 
 def _no_derivative(F, g, name):
@@ -91,11 +96,11 @@ op(
     composite=_scaled_product,
     shape_fn=lambda input, mat2, scale_a, scale_b, bias, scale_result, dtype, name: (
         (input.shape[0], mat2.shape[1]),
-        dtype,
+        dtype or input.dtype,
     ),
     vjp=dict.fromkeys(("input", "mat2", "scale_a", "scale_b", "bias", "scale_result"), _no_derivative),
     node_name="NotImplemented",
-    doc="The product of `_scaled_mm`, of arguments that fit. `name` is that of the op in errors.",
+    doc="The product of the op `name`, of arguments that fit. Without a dtype, `scale_result` is ignored.",
 )
 
 _OUT = Out("unchecked", "out_dtype must match output matrix type", error=ValueError, dtype_param="out_dtype")
@@ -137,8 +142,6 @@ def _scaled_mm(F, input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, 
                 [0., 6.]])
     """
     _check_scaled_mm(input, mat2, scale_a, scale_b, bias, scale_result)
-    if out_dtype is None:  # (PyTorch ignores it then)
-        out_dtype, scale_result = input.dtype, None
     return F._scaled_product(input, mat2, scale_a, scale_b, bias, scale_result, out_dtype, "_scaled_mm")
 
 
@@ -234,8 +237,8 @@ def _scaled_mm_v2(
         tensor([[4., 0.],
                 [0., 4.]])
     """
-    dtype = out_dtype or input.dtype
-    if _check_matrices(input, mat2):
-        return input.new_zeros((input.shape[0], mat2.shape[1]), dtype=dtype)
-    _check_scaled_mm_v2(input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, contraction_dim)
-    return F._scaled_product(input, mat2, scale_a[0], scale_b[0], bias, None, dtype, "_scaled_mm_v2")
+    if not _check_matrices(input, mat2):
+        _check_scaled_mm_v2(
+            input, mat2, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, contraction_dim
+        )
+    return F._scaled_product(input, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, "_scaled_mm_v2")
