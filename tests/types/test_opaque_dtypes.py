@@ -248,3 +248,11 @@ def test_files_and_arrays():
     assert float(array[0]) == 2.0
     with pytest.raises(TypeError, match="Got unsupported ScalarType Float8_e8m0fnu"):
         shared.numpy()
+
+
+def test_whole_numbers_that_powers_of_two_lack_fill():
+    """PyTorch refuses such floats alone."""
+    x = of_bytes([1, 127], E8)
+    assert bytes_of(torch.zeros_like(x)) == bytes_of(torch.full((2,), 0, dtype=E8)) == [0, 0]
+    assert bytes_of(torch.full_like(x, 0)) == [0, 0]
+    assert bytes_of(torch.full((2,), -1, dtype=E8)) == [127, 127] and bytes_of(torch.full_like(x, 3)) == [129, 129]

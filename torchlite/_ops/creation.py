@@ -281,7 +281,9 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
 def _fill_value(value, dtype, size=()):
     """The fill value, checked for the dtype; a one-element tensor may be infinite."""
     number = _to_python_number(value)
-    if dtype is float8_e8m0fnu and not math.isnan(number) and not 2.0**-127 <= number <= 2.0**127:
+    # PyTorch looks at floats alone: it takes the whole number 0, which the dtype lacks.
+    is_float = number.__class__ is float and not math.isnan(number)
+    if dtype is float8_e8m0fnu and is_float and not 2.0**-127 <= number <= 2.0**127:
         raise RuntimeError(f"value cannot be converted to type {dtype.c_name} without overflow")
     return cast_scalar(number, dtype, infinite=math.prod(size) == 1)
 
