@@ -242,3 +242,15 @@ def test_names_of_export():
     spec._children.append(treespec_leaf())
     spec.__post_init__()
     assert (spec.num_children, spec.num_leaves, spec.num_nodes) == (2, 2, 3)
+
+
+def test_overloads_with_tensors_come_before_numbers():
+    class Quantizing(torch.nn.Module):
+        def forward(self, x, scale, zero_point):
+            return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero_point, 0, 9, torch.uint8)
+
+    inputs = torch.ones(2), torch.tensor([0.5]), torch.tensor([1])
+    program = torch.export.export(Quantizing(), inputs)
+    (node,) = [node for node in program.graph.nodes if node.op == "call_function"]
+    assert str(node.target) == "quantized_decomposed.quantize_per_tensor.tensor" and len(node.all_input_nodes) == 3
+    assert program.module()(torch.ones(2), torch.tensor([0.25]), torch.tensor([0])).tolist() == [4, 4]
