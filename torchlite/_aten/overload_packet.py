@@ -167,6 +167,5 @@ class AtenPacket(OpOverloadPacket):
                 words.append(str(error))
                 continue
             return overload
-        raise RuntimeError(
-            "Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(words[len(found) :])
-        )
+        reasons = "\n\n".join(words[len(found) :])
+        raise RuntimeError(f"Overloaded torch operator invoked from Python failed to match any schema:\n{reasons}")
