@@ -146,6 +146,7 @@ def test_views_inner_tensors_and_unknown_ops():
     doubled = transform_subclass(weight, lambda name, t: t * 2 if name == "scale" else t)
     assert torch.equal(doubled.dequantize(), weight.dequantize() * 2)
     assert type(weight.data) is Int8 and weight.data.codes.data_ptr() == weight.codes.data_ptr()
-    assert type(torch.nn.Parameter(weight, requires_grad=False).data) is Int8
+    parameter = torch.nn.Parameter(weight, requires_grad=False)
+    assert type(parameter.data) is Int8 and type(torch.nn.Parameter(parameter, requires_grad=False)) is Int8
     with pytest.raises(NotImplementedError, match="Int8 has no aten.sin.default"):
         weight.sin()
