@@ -1,4 +1,4 @@
-"""bitsandbytes, optimum-quanto and GGUF files: weights of eight, four and two bits, in layers, files and transformers."""
+"""bitsandbytes, optimum-quanto, GGUF files: weights of eight, four and two bits, in layers, files and transformers."""
 
 import io
 import tempfile
