@@ -56,8 +56,8 @@ FLOORS = (
 )
 # PyTorch's private modules: names alone, which no room imports.
 PRIVATE_NAMES = (
-    "_C", "_VF", "_compile", "_custom_op", "_custom_ops", "_guards", "_inductor", "_jit_internal", "_linalg_utils",
-    "_logging", "_tensor_str", "_utils", "_vmap_internals",
+    "_C", "_VF", "_compile", "_custom_op", "_custom_ops", "_export", "_guards", "_inductor", "_jit_internal",
+    "_linalg_utils", "_logging", "_tensor_str", "_utils", "_vmap_internals",
 )  # fmt: skip
 # Modules that import others by computed names, and the source of the names.
 DYNAMIC = {

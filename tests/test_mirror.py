@@ -38,6 +38,7 @@ ABOUT_THE_REPOSITORY = {
 SUBJECTS = {
     "C": "reexports",
     "ao/quantization": "recorded_answers",
+    "aten": "quantized_subclasses",
     "autograd": "compositions errors_and_warnings in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
@@ -129,7 +130,7 @@ def test_files_of_the_top_folder_are_named_for_root_modules():
 def test_each_room_with_code_has_tests():
     """Rooms that have no folder are thin: they re-export what other rooms define and test."""
     thin = {
-        "_custom_op", "_decomp", "_inductor", "_logging", "compiler", "cpu", "futures", "quantization",
+        "_custom_op", "_decomp", "_logging", "compiler", "cpu", "futures", "quantization",
         "signal",
     }  # fmt: skip
     rooms = {path.name for path in SOURCES[""].iterdir() if (path / "__init__.py").exists()}

@@ -411,3 +411,10 @@ def test_modes_see_the_size_of_an_unpooled_tensor_without_its_padding():
     with Names():
         found = F.max_unpool1d(torch.ones(1, 1, 2), places, 3, 3, 1)
     assert found.tolist() == [[[1.0, 0.0, 0.0, 1.0]]]
+
+
+def test_integers_have_no_history_under_a_mode():
+    x = torch.ones(2, requires_grad=True)
+    with Names():
+        made = x.to(torch.int8), (x * 2).round().to(torch.int64), x.to(torch.float64)
+    assert [t.requires_grad for t in made] == [False, False, True]

@@ -151,3 +151,106 @@ def test_capabilities_of_the_processor():
         type(getattr(torch.cpu, f"_is_{name}_supported")()) is bool
         for name in ("avx2", "avx512", "avx512_bf16", "vnni", "amx_tile", "amx_fp16")
     )
+
+
+def test_engines_of_quantized_ops():
+    quantized = torch.backends.quantized
+    assert quantized.engine == "x86" and quantized.supported_engines == ["qnnpack", "onednn", "x86", "fbgemm"]
+    try:
+        quantized.engine = "qnnpack"
+        assert quantized.engine == "qnnpack"
+        with pytest.raises(RuntimeError, match="zz is not a valid value for quantized engine"):
+            quantized.engine = "zz"
+    finally:
+        quantized.engine = "x86"
+    with pytest.raises(RuntimeError, match="Assignment not supported"):
+        quantized.supported_engines = []
+
+
+def test_precisions_of_onednn():
+    mkldnn = torch.backends.mkldnn
+    assert (mkldnn.fp32_precision, mkldnn.matmul.fp32_precision) == ("none", "none")
+    try:
+        mkldnn.fp32_precision = "bf16"
+        mkldnn.matmul.fp32_precision = "ieee"
+        assert (mkldnn.matmul.fp32_precision, mkldnn.conv.fp32_precision) == ("ieee", "bf16")
+        torch.set_float32_matmul_precision("medium")
+        assert (mkldnn.matmul.fp32_precision, torch.backends.cuda.matmul.fp32_precision) == ("bf16", "tf32")
+        with pytest.raises(RuntimeError, match="Unknown precision: zz"):
+            mkldnn.rnn.fp32_precision = "zz"
+        with pytest.raises(AttributeError, match="Unknown attribute x"):
+            mkldnn.matmul.x = 1
+    finally:
+        mkldnn.fp32_precision = mkldnn.matmul.fp32_precision = "none"
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cuda.matmul.fp32_precision = mkldnn.matmul.fp32_precision = "none"
+
+
+def test_functions_for_compilers():
+    assert torch._disable_dynamo(len) is len and torch._disable_dynamo(recursive=False)(len) is len
+    assert torch._dynamo.nonstrict_trace(len) is len and torch._dynamo.is_inductor_supported()
+    with pytest.raises(AssertionError, match="expects a callable"):
+        torch._dynamo.nonstrict_trace(1)
+    assert torch._dynamo.utils.counters["no group"]["name"] == 0
+    torch._dynamo.utils.counters.clear()
+    assert torch.sparse.SparseSemiStructuredTensor._DEFAULT_ALG_ID == 0
+    from torchlite._ops import HigherOrderOperator
+
+    assert isinstance(out_dtype, HigherOrderOperator)
+
+
+def test_ops_that_passes_name():
+    x = torch.arange(8.0).reshape(2, 2, 2)
+    found = aten.cudnn_batch_norm(x, torch.ones(2), None, torch.zeros(2), torch.ones(2), True, 0.1, 1e-5)
+    expected = aten.native_batch_norm(x, torch.ones(2), None, None, None, True, 0.1, 1e-5)
+    assert len(found) == 4 and all(map(torch.allclose, found, expected))
+    found = aten.miopen_batch_norm(x, torch.ones(2), None, None, None, True, 0.1, 1e-5)
+    assert len(found) == 3 and all(map(torch.equal, found, expected))
+    assert aten._mkldnn_transpose(x, 0, 2).is_contiguous() and aten._mkldnn_transpose(x, 0, 2)[1, 0, 0] == 1
+    assert aten._efficientzerotensor([2], dtype=torch.int8).tolist() == [0, 0]
+    x = torch.ones(2, requires_grad=True)
+    assert torch.ops.prims.convert_element_type(x, torch.float64).sum().backward() is None and x.grad.tolist() == [1, 1]
+    assert torch.ops.quantized_decomposed.quantize_per_tensor(x, 0.5, 0, 0, 9, torch.uint8).tolist() == [2, 2]
+
+
+def test_names_of_export():
+    from torchlite._export import error, utils
+    from torchlite.export.unflatten import _assign_attr, _AttrKind
+    from torchlite.fx.experimental.symbolic_shapes import has_free_symbols
+    from torchlite.utils._pytree import tree_structure, treespec_leaf
+
+    with pytest.raises(error.InternalError, match="words"):
+        error.internal_assert(False, "words")
+    with utils._disable_aten_to_metadata_assertions():
+        assert utils._is_cia_op(aten.linear.default) and not utils._is_cia_op(aten.mm.default)
+    assert not has_free_symbols(torch.ones(2)) and not has_free_symbols([1, (2,)])
+    n = torch.export.Dim("n")
+    program = torch.export.export(torch.nn.ReLU(), (torch.ones(3),), dynamic_shapes=({0: n},))
+    size = next(iter(program.graph.nodes)).meta["val"]
+    assert has_free_symbols(size) and has_free_symbols([1, size.shape])
+    module = torch.nn.Module()
+    _assign_attr(torch.nn.Parameter(torch.ones(1)), module, "a.b", _AttrKind.PARAMETER)
+    module.add_module("a@1", torch.nn.Module())
+    _assign_attr(torch.zeros(1), module, "a.c", _AttrKind.BUFFER, persistent=False)
+    _assign_attr(3, module, "a.d", _AttrKind.CONSTANT)
+    _assign_attr(torch.nn.ReLU(), module, "e", _AttrKind.MODULE)
+    assert list(module.state_dict()) == ["a.b"] and module.get_submodule("a@1").d == module.a.d == 3
+    assert module.get_submodule("a@1").c is module.a.c and isinstance(module.e, torch.nn.ReLU)
+    with pytest.raises(AssertionError, match="expected Parameter for PARAMETER attr_kind"):
+        _assign_attr(torch.ones(1), module, "f", _AttrKind.PARAMETER)
+    spec = tree_structure([1])
+    spec._children.append(treespec_leaf())
+    spec.__post_init__()
+    assert (spec.num_children, spec.num_leaves, spec.num_nodes) == (2, 2, 3)
+
+
+def test_overloads_with_tensors_come_before_numbers():
+    class Quantizing(torch.nn.Module):
+        def forward(self, x, scale, zero_point):
+            return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero_point, 0, 9, torch.uint8)
+
+    inputs = torch.ones(2), torch.tensor([0.5]), torch.tensor([1])
+    program = torch.export.export(Quantizing(), inputs)
+    (node,) = [node for node in program.graph.nodes if node.op == "call_function"]
+    assert str(node.target) == "quantized_decomposed.quantize_per_tensor.tensor" and len(node.all_input_nodes) == 3
+    assert program.module()(torch.ones(2), torch.tensor([0.25]), torch.tensor([0])).tolist() == [4, 4]

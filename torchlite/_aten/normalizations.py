@@ -138,7 +138,7 @@ ADAPTERS: dict[str, Callable] = {
         *_batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps),
         torch.empty(0, dtype=torch.uint8, device=input.device),
     ),
-    "cudnn_batch_norm": lambda *arguments: _batch_norm_impl(*arguments, True)[:4],
+    "cudnn_batch_norm": lambda *arguments: _batch_norm_impl(*arguments, cudnn_enabled=True)[:4],
     "miopen_batch_norm": _batch_norm,
     "_batch_norm_impl_index": _batch_norm_impl, "native_batch_norm_backward": _batch_norm_backward,
     "native_layer_norm": _layer_norm, "native_layer_norm_backward": _layer_norm_backward,

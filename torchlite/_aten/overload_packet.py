@@ -159,14 +159,13 @@ class AtenPacket(OpOverloadPacket):
         found: list[AtenOverload] = [getattr(self, name) for name in self._entries]
         if len(found) == 1:
             return found[0]
-        words = []
-        for overload in found:
+        words: list[str] = []
+        for overload, exact in [(overload, exact) for exact in (True, False) for overload in found]:
             try:
-                overload._schema.bind(args, kwargs, overload.accepts_scalars)
+                overload._schema.bind(args, kwargs, overload.accepts_scalars, exact)
             except RuntimeError as error:
                 words.append(str(error))
                 continue
             return overload
-        raise RuntimeError(
-            "Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(words)
-        )
+        reasons = "\n\n".join(words[len(found) :])
+        raise RuntimeError(f"Overloaded torch operator invoked from Python failed to match any schema:\n{reasons}")

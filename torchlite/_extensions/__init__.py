@@ -18,7 +18,7 @@ _KNOWN_LIBRARIES = {
     "torchaudio/lib/libtorchaudio": ("torchaudio", "torchaudio", "OPS"),
 }
 # Extensions that are compiled when first used: name and source files to a module with the same functions.
-_KNOWN_SOURCES = {("quanto_cpp", ("pybind_module.cpp", "unpack.cpp")): "quanto"}
+_KNOWN_SOURCES: dict[tuple[str, tuple[str, ...]], str] = {("quanto_cpp", ("pybind_module.cpp", "unpack.cpp")): "quanto"}
 _provided: set[str] = set()
 
 

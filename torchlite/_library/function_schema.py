@@ -288,9 +288,9 @@ class FunctionSchema:
                 )
         return tuple(values), kwargs
 
-    def bind(self, args: tuple, kwargs: dict, numbers: bool = False) -> list:
-        """Return the values of all arguments including defaults; `numbers` accepts a number for a tensor. Raise
-        RuntimeError with PyTorch's messages for a mismatch.
+    def bind(self, args: tuple, kwargs: dict, numbers: bool = False, exact: bool = False) -> list:
+        """Return the values of all arguments including defaults; `numbers` accepts a number for a tensor, `exact` no
+        tensor for a number. Raise RuntimeError with PyTorch's messages for a mismatch.
         """
         positional = self.positional
         if len(args) > len(positional):
@@ -314,7 +314,7 @@ class FunctionSchema:
                 )
             if argument.type.suffixes and isinstance(value, _SEQUENCES[1]) and not isinstance(value, _LISTS):
                 value = list(value)
-            if argument.type.text in _NUMBER_TYPES and _is_one_number(value):
+            if not exact and argument.type.text in _NUMBER_TYPES and _is_one_number(value):
                 value = _NUMBER_TYPES[argument.type.text](value.item())
             if not argument.type.holds(value) and not (
                 numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)

@@ -425,16 +425,17 @@ class _AddedOverload(OpOverload):
 
 
 class _OverloadResolver:
-    """Callable of a packet: picks the overload whose schema matches."""
+    """Callable of a packet: picks the overload whose schema matches, a tensor for a number only if no other does."""
 
     def __init__(self, packet: OpOverloadPacket) -> None:
         self.packet = packet
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         overloads: list[Any] = list(self.packet._overloads.values())
-        for overload in overloads[:-1]:
+        choices = [(overload, exact) for exact in (True, False) for overload in overloads]
+        for overload, exact in choices[:-1] if len(overloads) > 1 else ():
             try:
-                overload._op.schema.bind(args, kwargs)
+                overload._op.schema.bind(args, kwargs, exact=exact)
             except RuntimeError:
                 continue
             return overload(*args, **kwargs)

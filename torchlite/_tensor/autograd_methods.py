@@ -335,6 +335,8 @@ class AutogradMethods(PropertyMethods):
         """The tensor on the same memory without its history; assigning it replaces the memory."""
         if TRACES and (found := trace_method("data", self)) is not NotImplemented:
             return found
+        if self._tl_dispatches and not MODE.torch_dispatch_disabled and self._tl_kernels.wraps:
+            return CALLBACKS.detached(self)
         if not self._tl_is_plain and find_torch_function_override((self,)) is not None:
             return call_torch_function(call.Tensor.data.__get__, (self,), (self,), {})
         out = _new(call.Tensor)

@@ -211,7 +211,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
             data = call.create_tensor("_empty", (0,), dtypes.get_default_dtype(), device=get_default_device())
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
-        if type(data) is not Tensor and not isinstance(data, Parameter) and not data._tl_signs:
+        if type(data) is not Tensor and not issubclass(type(data), Parameter) and not data._tl_signs:
             out = data.detach()
             if type(out) is not type(data):  # its own `detach` may say what else an instance has
                 out = out.as_subclass(type(data))

@@ -38,7 +38,7 @@ def _assign_attr(from_obj: Any, to_module: Module, target: str, attr_kind: _Attr
     >>> list(module.state_dict())
     ['layer.scale']
     """
-    wanted = _CLASSES[attr_kind]
+    wanted: Any = _CLASSES[attr_kind]
     if not isinstance(from_obj, wanted):
         raise AssertionError(f"expected {wanted.__name__} for {attr_kind.name} attr_kind, got {type(from_obj)}")
     *path, field = target.split(".")

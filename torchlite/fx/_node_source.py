@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import enum
-import json
 from typing import Any
 
 from .node import Node
@@ -115,4 +114,4 @@ class NodeSource:
         return isinstance(other, NodeSource) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.to_dict(), sort_keys=True))
+        return hash((self.name, self.target, self.graph_id, self.pass_name, self._get_action_string(), *self.from_node))

@@ -268,6 +268,15 @@ class ConversionMixin(TraversalMixin):
         return self._apply(lambda tensor: tensor.cuda(device))
 
 
+def _has_inner_tensors(tensor):
+    """True for a wrapper of other tensors: new data alone would leave these as they are."""
+    if not tensor._tl_dispatches:
+        return False
+    from torchlite.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    return is_traceable_wrapper_subclass(tensor)
+
+
 def _convert_parameter(module, name, param, fn):
     """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__`, the
     devices or the layouts require a new one.
@@ -276,7 +285,7 @@ def _convert_parameter(module, name, param, fn):
     with torch.no_grad():
         data = fn(param)
         new_grad = None if grad is None else fn(grad).requires_grad_(grad.requires_grad)
-    if future.get_swap_module_params_on_conversion():
+    if future.get_swap_module_params_on_conversion() or _has_inner_tensors(data):
         param.grad = None
         try:
             torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))

@@ -82,6 +82,35 @@ def _wants_observer(produced: Any, wanted: Any, is_dynamic: bool, reuses: bool, 
     return produced in (*_OBSERVED_DTYPES, torch.float) and wanted != produced
 
 
+def _insert_obs_or_fq(
+    node: Node, obs_or_fq: Any, model: Any, named_modules: dict[str, Any], graph: Any, model_device: Any = None
+) -> Node:
+    """Put an observer of a node's result behind it, as a new module, and return the node of its call."""
+    device = assert_and_get_unique_device(model) if model_device is None else model_device
+    if device is not None:
+        obs_or_fq.to(device)
+    is_equalization = is_equalization_observer(obs_or_fq)
+    prefix = f"{node.name}_equalization_process_" if is_equalization else "activation_post_process_"
+    name = get_new_attr_name_with_prefix(prefix)(model)
+    setattr(model, name, obs_or_fq)
+    named_modules[name] = obs_or_fq
+    with graph.inserting_after(node):
+        return graph.create_node("call_module", name, (node,), {})
+
+
+def _save_state(
+    observed: Any, node_name_to_qconfig: dict[str, Any], node_name_to_scope: dict[str, tuple[str, type]],
+    prepare_custom_config: PrepareCustomConfig, equalization_node_name_to_qconfig: dict[str, Any], qconfig_mapping: Any,
+    is_qat: bool, observed_node_names: set[str],
+) -> ObservedGraphModuleAttrs:  # fmt: skip
+    """Keep in a prepared model's metadata what `convert` needs, and return it."""
+    observed.meta["_observed_graph_module_attrs"] = attributes = ObservedGraphModuleAttrs(
+        node_name_to_qconfig, node_name_to_scope, prepare_custom_config, equalization_node_name_to_qconfig,
+        qconfig_mapping, is_qat, observed_node_names,
+    )  # fmt: skip
+    return attributes
+
+
 class _Match:
     """A match of a pattern, with the configuration of its node."""
 
@@ -215,15 +244,7 @@ class _Observation:
 
     def insert(self, node: Node, observer: Any) -> Node:
         """Put an observer of a node's result behind it."""
-        if self.device is not None:
-            observer.to(self.device)
-        is_equalization = is_equalization_observer(observer)
-        prefix = f"{node.name}_equalization_process_" if is_equalization else "activation_post_process_"
-        name = get_new_attr_name_with_prefix(prefix)(self.model)
-        setattr(self.model, name, observer)
-        self.modules[name] = observer
-        with self.graph.inserting_after(node):
-            return self.graph.create_node("call_module", name, (node,), {})
+        return _insert_obs_or_fq(node, observer, self.model, self.modules, self.graph, self.device)
 
     def produced(self, arg: Node) -> Any:
         """The dtype of the tensor that a node hands out."""
@@ -551,8 +572,7 @@ def prepare(
     observed: set[str] = set()
     output = insert_observers_for_model(model, matches, qconfigs, custom, equalized, backend, observed, is_qat)
     made = GraphModule(model, model.graph)
-    attributes = ObservedGraphModuleAttrs(qconfigs, node_name_to_scope, custom, equalized, mapping, is_qat, observed)
-    made.meta["_observed_graph_module_attrs"] = attributes
+    attributes = _save_state(made, qconfigs, node_name_to_scope, custom, equalized, mapping, is_qat, observed)
     if is_standalone_module:
         if output is None or not isinstance(output.args[0], Node):
             raise AssertionError(
