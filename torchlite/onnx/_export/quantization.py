@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from .._element_types import NUMBERS
+from .._protobuf import Message
 from ..errors import OnnxExporterError
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, translates
 
@@ -149,6 +153,27 @@ def dequantize_per_channel(
     dtype: Any, *, out_dtype: Any = None,
 ) -> str:  # fmt: skip
     return _dequantize(w, input, scales, zero_points, input.dtype, axis, out_dtype)
+
+
+@translates(f"{_OPS}dequantize_per_channel_group")
+def dequantize_groups(
+    w: OnnxGraphBuilder, input: WriterValue, scales: Any, zero_points: Any, quant_min: int, quant_max: int, dtype: Any,
+    group_size: int = 128, output_dtype: Any = None,
+) -> str:  # fmt: skip
+    """Levels of four bits are packed in pairs, if they are constants."""
+    held = w.initializers.get(input.name)
+    dtype = input.dtype
+    if (quant_min, quant_max) == (-8, 7) and held is not None and w.version >= 21:
+        dtype = "int4"
+        codes = np.frombuffer(held.raw_data, np.uint8) & 15
+        codes = np.concatenate([codes, np.zeros(codes.size % 2, np.uint8)])
+        packed = codes[::2] | codes[1::2] << 4
+        name = w.name(f"{input.name}_int4")
+        w.initializers[name] = Message(
+            "Tensor", dims=list(held.dims), data_type=NUMBERS[dtype], name=name, raw_data=packed.tobytes()
+        )
+        input = input._replace(name=name, dtype=dtype)
+    return _dequantize(w, input, scales, zero_points, dtype, 1, output_dtype, group_size)
 
 
 @translates(f"{_OPS}choose_qparams")
