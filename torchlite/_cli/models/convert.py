@@ -92,9 +92,18 @@ def _write_quantized(model: Model, given: list[torch.Tensor], options: argparse.
             flatten_result(model.module(*given)), flatten_result(written.module(*given))
         )
     sizes = size, quantization_report.file_bytes(options.target)
-    seconds = tuple(quantization_report.call_seconds(one.module, given) for one in (model, written))
+    before, after = (quantization_report.call_seconds(one.module, given) for one in (model, written))
     return quantization_report.describe(
-        model.path, options.target, options.quantize, count, len(layers), kept, sizes, seconds, errors, options.json
+        model.path,
+        options.target,
+        options.quantize,
+        count,
+        len(layers),
+        kept,
+        sizes,
+        (before, after),
+        errors,
+        options.json,
     )
 
 

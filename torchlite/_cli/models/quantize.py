@@ -49,7 +49,7 @@ def check_options(bits: str | None, samples: str | None, json: bool, kind: str) 
 class _Layer(nn.Module):
     """A layer with levels for weights. `levels` has a scale for each row (`scales`), or group of a row."""
 
-    def __init__(self, weight: Tensor, form: str, bits: str, compute: Callable[[Tensor, Tensor], Tensor]) -> None:
+    def __init__(self, weight: Tensor, form: str, bits: str, compute: Callable[..., Tensor]) -> None:
         super().__init__()
         self.form, self.bits, self.compute = form, bits, compute
         self.range: tuple[float, float] | None = None  # of the inputs, while samples are run

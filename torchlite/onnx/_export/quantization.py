@@ -35,7 +35,7 @@ def _quantize(
     if dtype not in _RANGES or dtype == "int32":
         raise OnnxExporterError(f"ONNX's QuantizeLinear makes no levels of {dtype}")
     part = _single if axis is None else _vector
-    named = {} if axis is None else {"axis": axis}
+    named: dict[str, Any] = {} if axis is None else {"axis": axis}
     x = w.cast(x, "float32") if isinstance(x, WriterValue) and x.dtype != "float32" else x
     levels = w.op("QuantizeLinear", x, part(w, scale, "float32"), part(w, zero, dtype), **named)
     if (low, high) == _RANGES[dtype]:
@@ -48,7 +48,7 @@ def _dequantize(
     out_dtype: Any = None, block: int | None = None,
 ) -> str:  # fmt: skip
     part = _single if axis is None else _vector
-    named = {} if axis is None else {"axis": axis}
+    named: dict[str, Any] = {} if axis is None else {"axis": axis}
     if block is not None:
         named["block_size"] = block
     zero = None if zero is None else part(w, zero, dtype)
