@@ -70,3 +70,93 @@ def test_graph(case, device):
         assert not any(f"= {name}(" in text for name in ("matmul", "linear", "convolution"))
         if "dynamic" in case:  # the product adds the bias, and multiplies by the scale
             assert not any(f"= {name}(" in text for name in ("to", "add"))
+
+
+class FakeQuantized(torch.nn.Module):
+    """A layer with fake quantization of each kind, to ranges that ONNX has and that it clips to."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(6, 4)
+        self.register_buffer("scales", torch.tensor([0.01, 0.02, 0.03, 0.04]))
+        self.register_buffer("zeros", torch.tensor([0, 3, -2, 1], dtype=torch.int32))
+
+    def forward(self, x):
+        x = torch.fake_quantize_per_tensor_affine(x, 0.02, 30, 0, 127)
+        weight = torch.fake_quantize_per_channel_affine(self.layer.weight, self.scales, self.zeros, 0, -127, 127)
+        out = torch.nn.functional.linear(x, weight, self.layer.bias)
+        return torch.fake_quantize_per_tensor_affine(
+            out, torch.tensor([0.01]), torch.tensor([100], dtype=torch.int32), 0, 255
+        )
+
+
+class Decomposed(torch.nn.Module):
+    """A layer with 8-bit weights, whose inputs are quantized by their range."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-127, 128, (4, 6), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(4) / 50)
+        self.register_buffer("zeros", torch.zeros(4, dtype=torch.int64))
+
+    def forward(self, x):
+        ops = torch.ops.quantized_decomposed
+        scale, zero = ops.choose_qparams.tensor(x, 0, 255, 1e-7, torch.uint8)
+        levels = ops.quantize_per_tensor.tensor(x, scale, zero, 0, 255, torch.uint8)
+        x = ops.dequantize_per_tensor.tensor(levels, scale, zero, 0, 255, torch.uint8)
+        weight = ops.dequantize_per_channel.default(self.weight, self.scales, self.zeros, 0, -127, 127, torch.int8)
+        out = torch.nn.functional.linear(x, weight)
+        return ops.quantize_per_tensor.default(out, 0.01, 3, -128, 127, torch.int8)
+
+
+class Levels(torch.nn.Module):
+    """The integer steps of a dynamically quantized product."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-127, 128, (6, 4), dtype=torch.int8))
+
+    def forward(self, x):
+        levels, scale, zero = torch.ops.torchlite._dynamic_quantize(x)
+        return torch.ops.torchlite._quantized_matmul(levels, self.weight, zero).to(torch.float32) * scale
+
+
+@pytest.mark.parametrize("kind", [FakeQuantized, Decomposed, Levels])
+def test_quantization_is_written(kind):
+    import torchlite.ao.quantization.fx._decomposed  # noqa: F401 (registers the ops)
+
+    torch.manual_seed(0)
+    module, x = kind().eval(), torch.randn(5, 6)
+    program = torch.onnx.export(module, (x,))
+    names = {node.op_type for node in program.model.graph.node}
+    assert names >= ({"QuantizeLinear", "DequantizeLinear"} if kind is not Levels else {"MatMulInteger"})
+    with torch.no_grad():
+        want, got = module(x), torch.onnx.load(program.to_bytes())(x)
+    assert got.dtype is want.dtype and torch.equal(got, want)
+
+
+def test_a_network_trained_with_fake_quantization_is_written():
+    import torchlite.ao.quantization as ao
+    from torchlite import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 5)).train()
+    net.qconfig = ao.QConfig(
+        ao.FusedMovingAvgObsFakeQuantize.with_args(quant_min=0, quant_max=255, dtype=torch.quint8),
+        ao.FusedMovingAvgObsFakeQuantize.with_args(
+            observer=ao.MovingAveragePerChannelMinMaxObserver, quant_min=-128, quant_max=127, dtype=torch.qint8,
+            qscheme=torch.per_channel_symmetric,
+        ),
+    )  # fmt: skip
+    x = torch.randn(2, 3, 6, 6)
+    prepared = ao.prepare_qat(net)
+    prepared(x)
+    prepared.eval().apply(ao.disable_observer)
+    program = torch.onnx.export(prepared, (x,))
+    with torch.no_grad():
+        want, got = prepared(x), torch.onnx.load(program.to_bytes())(x)
+    assert sum(node.op_type == "QuantizeLinear" for node in program.model.graph.node) >= 4
+    assert torch.equal(got, want)
+    prepared.apply(ao.disable_fake_quant)
+    program = torch.onnx.export(prepared, (x,))
+    assert not any(node.op_type == "QuantizeLinear" for node in program.model.graph.node)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from typing import Any
 
 import torchlite as torch
 
-from ..command_line import check_output
-from . import SUFFIXES, model_inputs, numpy_program
+from ..command_line import CommandError, check_output
+from . import SUFFIXES, model_inputs, numpy_program, quantization_report, quantize
 from .model_loader import Model, read
 from .run import flatten_result
 
 HELP = "write a model file in another format, or as a program of NumPy"
 DESCRIPTION = """\
 Writes a model in another format, runs both on the same inputs, and prints the largest difference of their results.
+
+With --quantize, the weights are rounded to levels of 8 or 4 bits, and a table says size, time and error before and
+after.
 
 A target that ends in .py is a program: a module and, beside it, an .npz file of weights, which need NumPy alone.
 """
@@ -24,8 +28,10 @@ examples:
   torchlite convert model.onnx model.pt2
   torchlite convert model.pt model.onnx --shape 1x3x224x224
   torchlite convert model.onnx model.py
+  torchlite convert model.onnx small.onnx --quantize int8 --calibrate samples.npz
 """
 
+_OPSET_OF_FOUR_BITS = 21
 _TARGETS = {**SUFFIXES, ".py": "numpy"}
 
 
@@ -34,6 +40,13 @@ def add_arguments(made: argparse.ArgumentParser) -> None:
     made.add_argument("source", help="a file of torch.export, torch.jit or ONNX")
     made.add_argument("target", help=f"the file to write; its ending says the format: {', '.join(_TARGETS)}")
     model_inputs.add_arguments(made)
+    made.add_argument(
+        "--quantize", choices=quantize.BITS, help="round weights to 8 or 4 bits, and inputs of products to 8"
+    )
+    made.add_argument(
+        "--calibrate", metavar="SAMPLES.npz", help="inputs by name, whose ranges the quantized layers take once for all"
+    )
+    made.add_argument("--json", action="store_true", help="with --quantize, print the figures as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,10 +54,14 @@ def run(options: argparse.Namespace) -> int:
     check_output("target", options.target, tuple(_TARGETS))
     model_inputs.check_shapes(options.shape)
     ending = os.path.splitext(options.target)[1].lower()
+    quantize.check_options(options.quantize, options.calibrate, options.json, _TARGETS[ending])
     if _TARGETS[ending] == "numpy":
         numpy_program.check_target(options.target)
     model = read(options.source)
     given = model_inputs.make_inputs(model, options.input, options.shape)
+    if options.quantize:
+        print(_write_quantized(model, given, options, SUFFIXES[ending]))
+        return 0
     if _TARGETS[ending] == "numpy":
         found = numpy_program.write(model, given, options.target)
         with torch.no_grad():
@@ -53,6 +70,41 @@ def run(options: argparse.Namespace) -> int:
     {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[SUFFIXES[ending]](model, given, options.target)
     print(f"{options.target}: {largest_difference(model, read(options.target), given)}")
     return 0
+
+
+def _write_quantized(model: Model, given: list[torch.Tensor], options: argparse.Namespace, kind: str) -> str:
+    """Write a model with quantized layers; return a table of what changed."""
+    samples = quantize.read_samples(options.calibrate, model, given) if options.calibrate else None
+    size = quantization_report.file_bytes(model.path)
+    program = _export(model, given)
+    module = program.module()
+    layers, kept = quantize.replace_layers(module, kind, options.quantize)
+    if not layers:
+        raise CommandError(
+            f"{model.path}: it has no linear layer, convolution or embedding with float32 weights to quantize"
+        )
+    count = quantize.calibrate(module, layers, samples) if samples is not None else 0
+    made = replace(model, module=module, kind="quantized", program=None, graph=None)
+    {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[kind](made, given, options.target)
+    written = read(options.target)
+    with torch.no_grad():
+        errors = quantization_report.measure_errors(
+            flatten_result(model.module(*given)), flatten_result(written.module(*given))
+        )
+    sizes = size, quantization_report.file_bytes(options.target)
+    before, after = (quantization_report.call_seconds(one.module, given) for one in (model, written))
+    return quantization_report.describe(
+        model.path,
+        options.target,
+        options.quantize,
+        count,
+        len(layers),
+        kept,
+        sizes,
+        (before, after),
+        errors,
+        options.json,
+    )
 
 
 def largest_difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
@@ -105,4 +157,5 @@ def _to_torchscript(model: Model, given: list[torch.Tensor], path: str) -> None:
 def _to_onnx(model: Model, given: list[torch.Tensor], path: str) -> None:
     names = [value.name for value in model.inputs] or None
     outputs = [value.name for value in model.outputs] or None
-    torch.onnx.export(_export(model, given), (), path, input_names=names, output_names=outputs, dynamo=True)
+    named = {"external_data": False, "opset_version": _OPSET_OF_FOUR_BITS} if model.kind == "quantized" else {}
+    torch.onnx.export(_export(model, given), (), path, input_names=names, output_names=outputs, dynamo=True, **named)

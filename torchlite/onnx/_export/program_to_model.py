@@ -20,6 +20,7 @@ from . import (
     losses,
     matmul,
     normalization,
+    quantization,
     random,
     recurrent,
     reductions,
@@ -43,8 +44,8 @@ from .graph_builder import (
 
 __all__ = [
     "ExportedGraph", "attention", "complex_numbers", "conv_pool", "downgrade_opset", "elementwise", "indexing",
-    "losses", "matmul", "normalization", "random", "recurrent", "reductions", "resize", "scans", "selection",
-    "shape_ops", "torch_onnx_ops", "translate",
+    "losses", "matmul", "normalization", "quantization", "random", "recurrent", "reductions", "resize", "scans",
+    "selection", "shape_ops", "torch_onnx_ops", "translate",
 ]  # fmt: skip
 
 # IR versions by the opset version from which on they apply.

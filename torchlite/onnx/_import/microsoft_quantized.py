@@ -293,8 +293,9 @@ def qembed_layer_normalization(
     if len(quantization) != 10:
         raise ValueError(f"QEmbedLayerNormalization: {len(quantization)} scales and zero points, not 10")
     scales, zeros = quantization[:5], quantization[5:]
-    parts = [
+    parts: list[Any] = [
         None if levels is None or factor is None else dequantize(levels, factor, zero)
         for levels, factor, zero in zip((words, places, segment_table, gamma, beta), scales, zeros, strict=True)
     ]
-    return embed_and_normalize(ids, segments, *parts, mask, epsilon=epsilon, outputs=outputs)
+    tables: Any = (*parts, mask)
+    return embed_and_normalize(ids, segments, *tables, epsilon=epsilon, outputs=outputs)
