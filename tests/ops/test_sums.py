@@ -348,3 +348,29 @@ def test_losses_of_classes_leave_out_what_is_ignored(device):
     places = torch.tensor([[0, 1, 2, 0], [2, 2, -100, 1]], device=device)
     assert F.nll_loss(pixels, places, reduction="none").tolist() == [[0, -5, -10, -3], [-20, -21, 0, -19]]
     assert F.nll_loss(pixels.bfloat16(), places, reduction="sum") == -78
+
+
+@pytest.mark.parametrize("shape", [(99_999,), (3, 33_001), (1 << 17,), (8192,)])
+def test_long_products(device, shape):
+    x = torch.full(shape, 1.0, device=device)
+    x.view(-1)[:: shape[-1] // 20] = -1.25
+    x.view(-1)[-1] = 0.5
+    found = torch.prod(x, -1).double().cpu().reshape(-1)
+    rows = x.double().cpu().reshape(-1, shape[-1]).numpy()
+    assert found.tolist() == pytest.approx(rows.prod(1).tolist(), rel=1e-6)
+    if len(shape) == 1:
+        assert x.prod().item() == pytest.approx(rows.prod(), rel=1e-6)
+        assert torch.where(x == 0.5, torch.nan, x).prod().isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32])
+@pytest.mark.parametrize("count", [1, 2, 9, 10])
+def test_medians_of_all_elements(device, dtype, count):
+    x = torch.tensor([7, 3, 9, 1, 1, 8, 2, 5, 4, 6][:count], device=device).to(dtype)
+    median = sorted(x.tolist())[(count - 1) // 2]
+    assert x.median() == median == x.nanmedian() and x.median().dtype is dtype is x.nanmedian().dtype
+    if dtype.is_floating_point:
+        y = torch.cat([x.new_full((2,), torch.nan), x, x.new_full((1,), torch.nan)]).reshape(1, -1)
+        assert y.median().isnan() and y.nanmedian() == median
+        nan = x * torch.nan
+        assert nan.nanmedian().isnan() and nan.median().isnan() and x[:0].nanmedian().isnan()

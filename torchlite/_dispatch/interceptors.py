@@ -349,12 +349,17 @@ class InPlaceCall:
         return self.run(self.record, args, kwargs)
 
 
+def holds_plain(value) -> bool:
+    """True for a list or tuple of objects of classes without rules or overrides."""
+    return value.__class__ in (list, tuple) and GLOBALS["PLAIN"].issuperset([item.__class__ for item in value])
+
+
 def find_torch_function_override(values):
     """The first argument whose class overrides `__torch_function__`."""
     if MODE.plain:
         return None
     for value in values:
-        for item in value if value.__class__ in (list, tuple) else (value,):
+        for item in () if holds_plain(value) else value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
             if hasattr(cls, "__torch_function__") and not getattr(cls, "_tl_is_plain", False):
                 return item
@@ -404,7 +409,7 @@ def class_rules(values) -> Callable[[str], Any] | None:
     """
     for value in values:
         if value.__class__ in (list, tuple):
-            found = class_rules(value)
+            found = None if holds_plain(value) else class_rules(value)
             if found is not None:
                 return found
         elif getattr(value, "_tl_rules", None).__class__ is str:  # a Mock has any attribute
@@ -418,7 +423,7 @@ def torch_dispatch_classes(values) -> tuple:
         return ()
     found: dict = {}
     for value in values:
-        for item in value if value.__class__ in (list, tuple) else (value,):
+        for item in () if holds_plain(value) else value if value.__class__ in (list, tuple) else (value,):
             if getattr(item.__class__, "_tl_dispatches", False):
                 found[item.__class__] = None
     return tuple(found)

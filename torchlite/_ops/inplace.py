@@ -349,6 +349,9 @@ _set = op(
 )
 
 
+_LONG_COMPARISON = 1 << 14  # elements from which `equal` compares the first ones alone first
+
+
 @composite("equal(Tensor input, Tensor other)", opaque="values")
 def equal(F, input, other):
     """Returns whether two tensors have the same shape and equal elements.
@@ -373,7 +376,13 @@ def equal(F, input, other):
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"
         )
-    return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
+    if tuple(input.shape) != tuple(other.shape):
+        return False
+    if input.numel() > _LONG_COMPARISON and input.is_contiguous() and other.is_contiguous():
+        parts = [x.reshape(-1)[: _LONG_COMPARISON >> 4] for x in (input, other)]  # where most unequal tensors differ
+        if not F.all(F.eq(*parts)):
+            return False
+    return bool(F.all(F.eq(input, other)))
 
 
 def _squeeze_in_place_graph(call):

@@ -43,8 +43,16 @@ def logsumexp(input, dim=None, keepdim=False):
     return out if keepdim else out.squeeze(axes)
 
 
+_PROD_ROW = 1 << 10  # elements of long rows that are multiplied in step
+
+
 def _prod_by_halves(x):
     """Multiply long rows half by half: one product of long vectors is several times faster than a sequential one."""
+    if x.shape[-1] >= 8 * _PROD_ROW and x.flags.c_contiguous:
+        whole = x.shape[-1] // _PROD_ROW * _PROD_ROW
+        folded = xp.multiply.reduce(x[..., :whole].reshape(*x.shape[:-1], -1, _PROD_ROW), axis=-2)
+        folded[..., : x.shape[-1] - whole] *= x[..., whole:]
+        x = folded
     while x.shape[-1] >= 64:
         half = x.shape[-1] // 2
         folded = x[..., :half] * x[..., half : 2 * half]
@@ -126,13 +134,20 @@ def _nanmedian_dim(input, dim, keepdim=False):
 def _median_all(input):
     if not input.size:
         return xp.full((), math.nan, dtype=input.dtype)
-    return _median_dim(input.reshape(-1), 0)[0]
+    x = input.reshape(-1)
+    rank = (len(x) - 1) // 2
+    found = xp.partition(bfloat16_to_float32(x), rank)  # NaN are last
+    if input.dtype.kind in "fV" and (nan := xp.isnan(found[rank:])).any():
+        return found[rank + xp.argmax(nan)].astype(input.dtype)
+    return found[rank].astype(input.dtype)
 
 
 def _nanmedian_all(input):
-    if not input.size:
-        return xp.full((), math.nan, dtype=input.dtype)
-    return _nanmedian_dim(input.reshape(-1), 0)[0]
+    if input.dtype.kind in "fV":
+        nan = xp.isnan(input)
+        if nan.any() and not nan.all():
+            return _median_all(input[~nan])
+    return _median_all(input)
 
 
 def mode(input, dim=-1, keepdim=False):

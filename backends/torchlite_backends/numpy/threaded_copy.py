@@ -26,7 +26,7 @@ _EASY = range(16, 65)  # lengths of result rows that NumPy gathers best: that ma
 
 def copy_row_major(x: np.ndarray) -> np.ndarray:
     """Return a row-major copy."""
-    if x.size < MIN_SIZE:
+    if x.size < MIN_SIZE or x.size < 4 * MIN_SIZE and abs(x.strides[-1]) == x.itemsize:
         return x.copy(order="C")
     out = np.empty(x.shape, x.dtype)
     if 0 in x.strides:

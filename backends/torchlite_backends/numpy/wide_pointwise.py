@@ -1,4 +1,4 @@
-"""Elementwise kernels of float32 that NumPy computes number by number, by its vector loops of float64.
+"""Elementwise kernels of float32 that NumPy computes number by number, by its vector loops of float64 or of bits.
 
 A quotient in double precision has the right integral part where that is below 2**28: a quotient of float32 numbers that
 is no integer differs from one by more than a double's rounding. A divisor times that part, and the rest, are exact.
@@ -17,6 +17,7 @@ from .elementwise_partitioning import apply_to_elementwise_parts
 
 MIN_SIZE = 1 << 10  # elements
 _BLOCK = 1 << 14  # elements, of which a few arrays of doubles stay in a core's cache
+_BITS_BLOCK = 1 << 16  # of twelve short passes, whose calls take longer than their memory
 _LARGEST_QUOTIENT = float(1 << 28)
 _LARGEST_INTEGER = float(1 << 22)  # of float32, with one more bit
 _F32, _F64 = np.dtype("f4"), np.dtype("f8")
@@ -150,3 +151,29 @@ def logaddexp(input, other):
 
 def logaddexp2(input, other):
     return _add_exponentials(input, other, shared.logaddexp2, np.exp2, 1.4426950408889634)
+
+
+def nextafter(input, other):
+    """The next number is one step of the bits, but from zero."""
+    arrays = input, other
+    if any(a.__class__ is not np.ndarray or a.dtype != _F32 for a in arrays) or input.size < MIN_SIZE:
+        return shared.nextafter(input, other)
+    if input.shape != other.shape or not (input.flags.c_contiguous and other.flags.c_contiguous):
+        return shared.nextafter(input, other)
+    out = np.empty(input.shape, _F32)
+
+    def block(part: np.ndarray, x: Any, y: Any) -> None:
+        above, below, bits = np.less(x, y), np.greater(x, y), x.view(np.int32)
+        steps = np.subtract(above.view(np.int8), below.view(np.int8)).astype(np.int32)
+        sign = np.right_shift(bits, 31)
+        steps ^= sign  # the bits of negative numbers go the other way
+        steps -= sign
+        np.add(bits, steps, out=part.view(np.int32))
+        moved = np.logical_or(above, below, out=above)
+        moved &= np.not_equal(x, 0)
+        if not moved.all():  # equal, zero or NaN
+            rest = ~moved
+            part[rest] = np.nextafter(x[rest], y[rest])
+
+    apply_to_elementwise_parts(block, out, arrays, _BITS_BLOCK)
+    return out

@@ -19,6 +19,9 @@ _PART, _PARTS, _SHARED = 1 << 18, 8, 1 << 20
 
 def parallel_dot(first: np.ndarray, second: np.ndarray) -> Any:
     """Return the dot product of long contiguous vectors, in float64, on several threads."""
+    if len(first) <= _PART:
+        with single_threaded:
+            return np.float64(dot_row(first, second))
     step = max(_PART, -(-len(first) // _PARTS))
     starts = range(0, len(first), step)
     parts = np.empty(len(starts))

@@ -1,4 +1,4 @@
-"""Quotients, hypotenuses and sums of exponentials of float32 by loops of float64."""
+"""Quotients, hypotenuses, sums of exponentials and next numbers of float32 by loops of float64 and of bits."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from torchlite_backends.array import binary as shared
 from torchlite_backends.numpy import wide_pointwise
 
 EDGES = np.array([0, -0.0, 1, -1, 0.3, -0.3, 1e-45, -1e-38, 3e38, -3e38, np.inf, -np.inf, np.nan, 5, -7.5], np.float32)
-OPS = ["fmod", "remainder", "floor_divide", "hypot", "logaddexp", "logaddexp2"]
+OPS = ["fmod", "remainder", "floor_divide", "hypot", "logaddexp", "logaddexp2", "nextafter"]
 
 
 def pairs(kind):
@@ -35,7 +35,7 @@ def test_values(op, kind):
     x, y = pairs(kind)
     found, plain = getattr(wide_pointwise, op)(x, y), getattr(shared, op)(x, y)
     assert found.dtype == np.float32
-    if op in ("fmod", "remainder", "floor_divide"):
+    if op in ("fmod", "remainder", "floor_divide", "nextafter"):
         assert same_bits(found, plain)
     else:
         wide = getattr(np, op)(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)

@@ -38,7 +38,7 @@ class _Rows:
 
         Args:
             mod: The float layer, with a ``qconfig``.
-            use_precomputed_fake_quant: No effect.
+            use_precomputed_fake_quant: No effect: a float layer has no fake quantizer yet.
         """
         qconfig = check_source(cls, mod)
         _check_scheme(qconfig)

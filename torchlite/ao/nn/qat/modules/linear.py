@@ -54,7 +54,7 @@ class Linear(nn.Linear):
 
         Args:
             mod: The float layer, with a ``qconfig``.
-            use_precomputed_fake_quant: No effect.
+            use_precomputed_fake_quant: No effect: a float layer has no fake quantizer yet.
         """
         qconfig = check_source(cls, mod)
         mod = mod[0] if isinstance(mod, _FusedModule) else mod

@@ -118,7 +118,7 @@ class _ConvBnNd(NormInside):
 
         Args:
             mod: The container, with a ``qconfig``.
-            use_precomputed_fake_quant: No effect.
+            use_precomputed_fake_quant: No effect: a float layer has no fake quantizer yet.
         """
         qconfig, (conv, bn) = check_source(cls, mod), (mod[0], mod[1])
         made = cls(**nnqat._options(conv), eps=bn.eps, momentum=bn.momentum, qconfig=qconfig)

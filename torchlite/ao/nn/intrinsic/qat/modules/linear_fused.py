@@ -64,7 +64,7 @@ class LinearBn1d(NormInside, nn.Linear, _FusedModule):
 
         Args:
             mod: The container, with a ``qconfig``.
-            use_precomputed_fake_quant: No effect.
+            use_precomputed_fake_quant: No effect: a float layer has no fake quantizer yet.
         """
         qconfig, (linear, bn) = check_source(cls, mod), (mod[0], mod[1])
         made = cls(
