@@ -398,6 +398,8 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         position = F.reshape(F.select(grid, grid.ndim - 1, len(size) - 1 - i), (batch * samples, 1))
         factor = (n - 1) / 2 if align_corners else n / 2
         at = F.add(F.mul(position, factor), (n - 1) / 2)
+        if len(size) == 3 and padding_mode == "zeros":
+            at = F.where(F.isnan(at), -2, at)  # outside of a volume, as in PyTorch, whose images give NaN
         axes.append(_axis_taps(F, at, F.mul(F._ones_like(at), factor), n, mode, padding_mode, align_corners))
     first = F.mul(F._new_arange(grid, 0, batch, 1, _to_int64()), math.prod(size))
     outside = F._new_full(first, (), batch * math.prod(size))
@@ -416,7 +418,7 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         )
 
 
-def _multiply_weights(F, factors, inside):
+def _multiply_weights(F, factors, inside=None):
     """The product of the weights. With a mask it is 0 outside of the image, where a weight may be NaN."""
     total = factors[0]
     for factor in factors[1:]:
@@ -444,11 +446,10 @@ def _from_rows(F, rows, shape):
 def _sample_at_grid(F, input, grid, mode, padding_mode, align_corners):
     size = tuple(input.shape[2:])
     rows, total = _add_row_of_zeros(F, _as_rows(F, input)), None
-    for place, inside, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
-        mask = inside if len(size) == 3 else None  # a NaN among the positions is outside of a volume, as in PyTorch
+    for place, _, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
         piece = F.index_select(rows, 0, place)
         if weights:
-            piece = F.mul(piece, _multiply_weights(F, weights, mask))
+            piece = F.mul(piece, _multiply_weights(F, weights))
         total = piece if total is None else F.add(total, piece)
     return _from_rows(F, total, (*input.shape[:2], *grid.shape[1:-1]))
 
