@@ -70,6 +70,16 @@ def test_calls_that_do_not_fit_the_schema(args, kwargs, words):
         op(*(torch.ones(1) if a == "x" else a for a in args), **kwargs)
 
 
+def test_an_integer_argument_takes_a_tensor_of_one_number(lib):
+    lib.define("times(Tensor x, int n) -> Tensor")
+    lib.impl("times", lambda x, n: x * n, "CPU")
+    times, x = torch.ops.lib_test.times, torch.ones(2)
+    assert times(x, torch.tensor(3)).tolist() == [3, 3]
+    for value in torch.tensor([1, 2]), torch.ones(2, 2, dtype=torch.int64), torch.empty(0, dtype=torch.int64):
+        with pytest.raises(RuntimeError, match="Expected a value of type 'int' for argument 'n'"):
+            times(x, value)
+
+
 def test_results_that_lie_in_arguments_are_refused():
     @custom("same")
     def same(x: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ into blocks.
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -661,3 +662,26 @@ def test_gradients_of_convolutions_of_rows_and_of_other_ranks(device):
         torch.ops.aten.convolution_backward(torch.randn(6, 6, device=device), x, weight, *rest, mask)
     with pytest.raises(RuntimeError, match="to have 4 channels, but got 3 channels instead"):
         torch.ops.aten.convolution_backward(torch.randn(2, 6, 6, device=device), x[:, :3], weight, *rest, mask)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("dims", "mode"), [(2, "nearest"), (2, "bilinear"), (2, "bicubic"), (3, "nearest"), (3, "bilinear")]
+)
+def test_samples_outside_of_the_image_read_nothing_of_it(dims, mode, bad, device):
+    image = torch.full((1, 1, *[2] * dims), bad, device=device).requires_grad_()
+    grid = torch.full((1, *[1] * dims, dims), 5.0, device=device).requires_grad_()
+    found = F.grid_sample(image, grid, mode, align_corners=True)
+    assert found.item() == 0
+    found.sum().backward()
+    assert not image.grad.any() and not grid.grad.any()
+    nowhere = F.grid_sample(image, grid.detach() * math.nan, mode, align_corners=True)
+    assert nowhere.isnan().item() if dims == 2 and mode != "nearest" else nowhere.item() == 0
+    if mode == "bicubic":
+        return
+    # A corner beyond the border has no share, and no value.
+    corner = torch.zeros(1, 1, *[2] * dims, device=device)
+    corner.view(-1)[0] = bad
+    edge = torch.full((1, *[1] * dims, dims), 1.0, device=device)
+    for padding in "border", "reflection":
+        assert F.grid_sample(corner, edge, mode, padding, align_corners=True).item() == 0

@@ -374,3 +374,37 @@ def test_medians_of_all_elements(device, dtype, count):
         assert y.median().isnan() and y.nanmedian() == median
         nan = x * torch.nan
         assert nan.nanmedian().isnan() and nan.median().isnan() and x[:0].nanmedian().isnan()
+
+
+@pytest.mark.parametrize("keywords", [{}, {"scale_grad_by_freq": True}], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_bags_of_padding_alone(device, dtype, keywords):
+    weight = torch.ones(5, 2, dtype=dtype, device=device, requires_grad=True)
+    index, starts = torch.tensor([2, 2], device=device), torch.tensor([0], device=device)
+    found = F.embedding_bag(index, weight, starts, padding_idx=2, **keywords)
+    found.sum().backward()
+    assert found.tolist() == [[0, 0]] and not weight.grad.any()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
+def test_softmax_of_a_number_that_is_not_finite(device, value, dtype):
+    for function in torch.softmax, torch.log_softmax:
+        for input in torch.tensor(value, dtype=dtype, device=device), torch.tensor([value], dtype=dtype, device=device):
+            found = function(input.requires_grad_(), 0)
+            assert found.isnan().all() and found.shape == input.shape and found.dtype == dtype
+            found.sum().backward()
+            assert input.grad.isnan().all()
+    one = torch.tensor(3.0, dtype=dtype, device=device, requires_grad=True)
+    assert torch.softmax(one, 0).item() == 1 and torch.log_softmax(one, 0).item() == 0
+    (torch.softmax(one, 0) + torch.log_softmax(one, 0)).backward()
+    assert one.grad.item() == 0
+
+
+def test_gradient_of_logcumsumexp_beside_nan_and_infinity(device):
+    row = torch.tensor([1.0, 2.0, math.nan, 3.0], device=device, requires_grad=True)
+    torch.logcumsumexp(row, 0).sum().backward()
+    assert row.grad.isnan().all()
+    row = torch.tensor([0.0, 0.0, math.inf, 3.0], device=device, requires_grad=True)
+    torch.logcumsumexp(row, 0).sum().backward()
+    assert row.grad.tolist() == [1.5, 0.5, 2, 0]

@@ -389,8 +389,8 @@ def _to_int64():
 
 
 def _all_taps(F, grid, size, mode, padding_mode, align_corners):
-    """For each combination of taps: indices (samples, 1) of rows over the entire batch, the in-bounds mask, the weight
-    along each axis, and the slopes.
+    """For each combination of taps: indices (samples,) of rows over the entire batch, the in-bounds mask (samples, 1),
+    the weight along each axis, and the slopes. The index outside of the image is that of the row after the last.
     """
     batch, samples = grid.shape[0], math.prod(grid.shape[1:-1])
     axes = []
@@ -398,8 +398,11 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         position = F.reshape(F.select(grid, grid.ndim - 1, len(size) - 1 - i), (batch * samples, 1))
         factor = (n - 1) / 2 if align_corners else n / 2
         at = F.add(F.mul(position, factor), (n - 1) / 2)
+        if len(size) == 3 and padding_mode == "zeros":
+            at = F.where(F.isnan(at), -2, at)  # outside of a volume, as in PyTorch, whose images give NaN
         axes.append(_axis_taps(F, at, F.mul(F._ones_like(at), factor), n, mode, padding_mode, align_corners))
     first = F.mul(F._new_arange(grid, 0, batch, 1, _to_int64()), math.prod(size))
+    outside = F._new_full(first, (), batch * math.prod(size))
     first = F.reshape(F.expand(F.unsqueeze(first, 1), (batch, samples)), (batch * samples, 1))
     for combination in itertools.product(*axes):
         place, inside = None, None
@@ -408,24 +411,30 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
             inside = fits if inside is None else F.logical_and(inside, fits)
         weights = [w for _, _, w, _ in combination if w is not None]
         yield (
-            F.reshape(F.add(place, first), (batch * samples,)),
+            F.reshape(F.where(inside, F.add(place, first), outside), (batch * samples,)),
             inside,
             weights,
             [d for _, _, _, d in combination if d is not None],
         )
 
 
-def _multiply_weights(F, factors, inside, like):
-    total = _condition_to_float(F, inside, like)
-    for factor in factors:
+def _multiply_weights(F, factors, inside=None):
+    """The product of the weights. With a mask it is 0 outside of the image, where a weight may be NaN."""
+    total = factors[0]
+    for factor in factors[1:]:
         total = F.mul(total, factor)
-    return total
+    return total if inside is None else F.where(inside, total, F._zeros_like(total))
 
 
 def _as_rows(F, x):
-    """(N, C, ...) as one row of channels a place: (all places, C)."""
+    """(N, C, ...) as one row of channels per place: (all places, C)."""
     x = F.transpose(F.reshape(x, (*x.shape[:2], math.prod(x.shape[2:]))), 1, 2)
     return F.reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
+
+
+def _add_row_of_zeros(F, rows):
+    """The rows, and one for taps outside of the image: a weight of 0 would not remove an infinity or a NaN."""
+    return F.cat([rows, F._new_zeros(rows, (1, rows.shape[1]))], 0)
 
 
 def _from_rows(F, rows, shape):
@@ -436,31 +445,36 @@ def _from_rows(F, rows, shape):
 
 def _sample_at_grid(F, input, grid, mode, padding_mode, align_corners):
     size = tuple(input.shape[2:])
-    rows, total = _as_rows(F, input), None
-    for place, inside, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
-        piece = F.mul(F.index_select(rows, 0, place), _multiply_weights(F, weights, inside, rows))
+    rows, total = _add_row_of_zeros(F, _as_rows(F, input)), None
+    for place, _, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
+        piece = F.index_select(rows, 0, place)
+        if weights:
+            piece = F.mul(piece, _multiply_weights(F, weights))
         total = piece if total is None else F.add(total, piece)
     return _from_rows(F, total, (*input.shape[:2], *grid.shape[1:-1]))
 
 
 def _sample_at_grid_backward(F, grad_output, input, grid, mode, padding_mode, align_corners, needs):
     size = tuple(input.shape[2:])
-    rows, g = _as_rows(F, input), _as_rows(F, grad_output)
+    rows, g = _add_row_of_zeros(F, _as_rows(F, input)), _as_rows(F, grad_output)
     grad_rows, grad_axes = F._new_zeros(g, tuple(rows.shape)), [None] * len(size)
     for place, inside, weights, slopes in _all_taps(F, grid, size, mode, padding_mode, align_corners):
         if needs[0]:
-            grad_rows = F.index_add(grad_rows, 0, place, F.mul(g, _multiply_weights(F, weights, inside, g)))
+            piece = F.mul(g, _multiply_weights(F, weights, inside)) if weights else g
+            grad_rows = F.index_add(grad_rows, 0, place, piece)
         if needs[1] and slopes:
             along = F.sum(F.mul(F.index_select(rows, 0, place), g), (1,), True)
             for i, slope in enumerate(slopes):
-                piece = F.mul(along, _multiply_weights(F, [*weights[:i], slope, *weights[i + 1 :]], inside, g))
+                piece = F.mul(along, _multiply_weights(F, [*weights[:i], slope, *weights[i + 1 :]], inside))
                 grad_axes[i] = piece if grad_axes[i] is None else F.add(grad_axes[i], piece)
     grad_grid = None
     if needs[1]:
         grad_grid = F._zeros_like(grid)
         if grad_axes[0] is not None:
             grad_grid = F.stack([F.reshape(a, tuple(grid.shape[:-1])) for a in reversed(grad_axes)], grid.ndim - 1)
-    return _from_rows(F, grad_rows, tuple(input.shape)) if needs[0] else None, grad_grid
+    if not needs[0]:
+        return None, grad_grid
+    return _from_rows(F, F.narrow(grad_rows, 0, 0, grad_rows.shape[0] - 1), tuple(input.shape)), grad_grid
 
 
 op(

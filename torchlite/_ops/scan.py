@@ -152,7 +152,8 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
     def ratio(a, b):
         gap = F.sub(a, b)
-        return F.conj(F.exp(F._where(F.isnan(gap), F._zeros_like(gap), gap)))
+        equal = F.logical_and(F.isnan(gap), F.logical_not(F.isnan(F.add(a, b))))  # infinities of one sign, not a NaN
+        return F.conj(F.exp(F._where(equal, F._zeros_like(gap), gap)))
 
     total = _backward_recurrence(F, ratio(shift_towards_end(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)

@@ -12,7 +12,7 @@ def _subtract_max(F, input, dim):
 
 def _softmax(F, input, dim):
     if input.ndim == 0:
-        return F._ones_like(input)
+        return F.reshape(F._softmax(F.reshape(input, (1,)), 0), ())
     if input.shape[dim] == 0:
         return input
     weights = F.exp(_subtract_max(F, input, dim))
@@ -21,14 +21,14 @@ def _softmax(F, input, dim):
 
 def _softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F._zeros_like(grad)
+        return F.mul(F.sub(grad, F.mul(grad, out)), out)
     weighted = F.mul(grad, out)
     return F.sub(weighted, F.mul(out, F.sum(weighted, dim, True)))
 
 
 def _log_softmax(F, input, dim):
     if input.ndim == 0:
-        return F._zeros_like(input)
+        return F.reshape(F._log_softmax(F.reshape(input, (1,)), 0), ())
     if input.shape[dim] == 0:
         return input
     shifted = _subtract_max(F, input, dim)
@@ -37,7 +37,7 @@ def _log_softmax(F, input, dim):
 
 def _log_softmax_backward(F, grad, out, dim):
     if out.ndim == 0:
-        return F._zeros_like(grad)
+        return F.sub(grad, F.mul(F.exp(out), grad))
     return F.sub(grad, F.mul(F.exp(out), F.sum(grad, dim, True)))
 
 

@@ -30,7 +30,7 @@ def _softmax(input, dim):
         if input.dtype.kind not in "fV":
             raise_not_implemented(input, "softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
-        return np.ones_like(input)
+        return _softmax(input.reshape(1), 0).reshape(()) if input.ndim == 0 else input.copy()
     return apply_rowwise(
         _compute_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
     )
@@ -47,7 +47,9 @@ def _compute_softmax_backward_block(result, grad, out, axis=-1):
 
 
 def _softmax_backward(grad, out, dim):
-    if out.ndim == 0 or out.size == 0:
+    if out.ndim == 0:
+        return _softmax_backward(grad.reshape(1), out.reshape(1), 0).reshape(())
+    if out.size == 0:
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
@@ -86,7 +88,7 @@ def _log_softmax(input, dim):
         if input.dtype.kind not in "fV":
             raise_not_implemented(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
-        return np.zeros_like(input)
+        return _log_softmax(input.reshape(1), 0).reshape(()) if input.ndim == 0 else input.copy()
     return apply_rowwise(
         _compute_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
     )
@@ -100,7 +102,9 @@ def _compute_log_softmax_backward_block(result, grad, out, axis=-1):
 
 
 def _log_softmax_backward(grad, out, dim):
-    if out.ndim == 0 or out.size == 0:
+    if out.ndim == 0:
+        return _log_softmax_backward(grad.reshape(1), out.reshape(1), 0).reshape(())
+    if out.size == 0:
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))

@@ -71,9 +71,9 @@ def _group_rows_by_count(counts):
         return
     order = counts.argsort(kind="stable")
     sizes, first = np.unique(counts[order], return_index=True)
-    for size, rows in zip(sizes, np.split(order, first[1:]), strict=True):
+    for size, begin, end in zip(sizes, first, [*first, counts.size][1:], strict=True):
         if size:
-            yield rows
+            yield order[begin:end]
 
 
 def _batch_rows_by_count(starts, width):

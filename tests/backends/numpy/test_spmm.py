@@ -39,3 +39,9 @@ def test_few_elements_and_narrow_matrices_are_not_filled():
     assert not spmm.fills_matrix(*matrix(50))
     assert not spmm.fills_matrix(*matrix(5000, width=3))
     assert not spmm.fills_matrix(*matrix(5000, "c8"))
+
+
+def test_a_matrix_without_rows():
+    columns, values = np.empty(0, np.int64), np.empty(0, "f4")
+    for height in 0, 3:
+        assert spmm._csr_mm(columns, np.zeros(1, np.int64), values, np.ones((height, 2), "f4")).shape == (0, 2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.kernel_sources import softmax as texts
 
-from ..array_ops.creation import full
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
 from ..core.views import broadcast_view
@@ -26,7 +25,7 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     key = (name, kind, shape, dim)
     found = device.plans.get(key)
     if found is None:
-        rows, n, inner = split_rows_along(shape, wrap_dim(dim, len(shape)))
+        rows, n, inner = split_rows_along(shape or (1,), wrap_dim(dim, len(shape)))
         at = make_row_launch(device, kind, rows, n, inner)
         function = device.function(
             _SOURCES[name],
@@ -44,27 +43,27 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     return out
 
 
-def _run_forward(name: str, x: Array, dim: int, alone: float) -> Array:
+def _run_forward(name: str, x: Array, dim: int) -> Array:
     if x.kind not in FLOATS:
         raise_not_implemented(x, f"{name}_lastdim_kernel_impl")
-    if not x.shape or not x.size:
+    if not x.size:
         wrap_dim(dim, len(x.shape))
-        return full(x.device, x.shape, alone, x.kind)
+        return empty(x.device, x.shape, x.kind)
     return _run(name, dim, x)
 
 
 def _run_backward(name: str, grad: Array, out: Array, dim: int) -> Array:
-    if not out.shape or not out.size:
-        return full(out.device, grad.shape, 0, out.kind)
+    if not out.size:
+        return empty(out.device, grad.shape, out.kind)
     return _run(name, dim, broadcast_view(grad, out.shape), out)
 
 
 def _softmax(input, dim):
-    return _run_forward("softmax", input, dim, 1)
+    return _run_forward("softmax", input, dim)
 
 
 def _log_softmax(input, dim):
-    return _run_forward("log_softmax", input, dim, 0)
+    return _run_forward("log_softmax", input, dim)
 
 
 def _softmax_backward(grad, out, dim):
