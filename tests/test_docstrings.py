@@ -23,6 +23,7 @@ NAMESPACES = [
     "profiler", "quasirandom", "random", "serialization", "signal.windows", "sparse", "testing", "utils.benchmark",
     "utils.checkpoint", "utils.cpp_extension", "utils.data", "utils.dlpack", "utils.tensorboard",
     "ao.nn.intrinsic.quantized", "ao.nn.intrinsic.quantized.dynamic", "ao.nn.quantized.dynamic",
+    "ao.nn.quantized.functional", "ao.quantization.backend_config",
 ]  # fmt: skip
 # Names that need another process, a GPU, a network or an absent package, or that always raise.
 NO_EXAMPLE = {

@@ -497,7 +497,7 @@ def _dyn_quant_matmul_4bit(F, inp, packed_weights, block_size, in_features, out_
     Example:
         >>> weights, scales = torch.full((2, 16), 0x9A, dtype=torch.uint8), torch.tensor([[1.0], [0.5]])
         >>> packed = torch._dyn_quant_pack_4bit_weight(weights, scales, None, 32, 32, 2)
-        >>> torch._dyn_quant_matmul_4bit(torch.full((1, 32), 2.0), packed, 32, 32, 2)
+        >>> torch._dyn_quant_matmul_4bit(torch.full((1, 32), 2.0), packed, 32, 32, 2).round()
         tensor([[96., 48.]])
     """
     _check_4bit_product(inp, packed_weights, block_size, in_features, out_features)

@@ -142,7 +142,7 @@ def prepare_fx(
     Example:
         >>> ao = torch.ao.quantization
         >>> model = torch.nn.Sequential(torch.nn.Linear(1, 2)).eval()
-        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping(), (torch.ones(1, 1),))
+        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping("onednn"), (torch.ones(1, 1),))
         >>> [node.name for node in model.graph.nodes if "activation" in node.name]
         ['activation_post_process_0', 'activation_post_process_1']
     """
@@ -170,7 +170,8 @@ def prepare_qat_fx(
     Example:
         >>> ao = torch.ao.quantization
         >>> model = torch.nn.Sequential(torch.nn.Linear(1, 2))
-        >>> model = ao.quantize_fx.prepare_qat_fx(model, ao.get_default_qat_qconfig_mapping(), (torch.ones(1, 1),))
+        >>> mapping = ao.get_default_qat_qconfig_mapping("onednn")
+        >>> model = ao.quantize_fx.prepare_qat_fx(model, mapping, (torch.ones(1, 1),))
         >>> hasattr(getattr(model, "0"), "weight_fake_quant")
         True
     """
@@ -219,7 +220,7 @@ def convert_fx(
     Example:
         >>> ao, x = torch.ao.quantization, torch.randn(9, 1)
         >>> model = torch.nn.Sequential(torch.nn.Linear(1, 2)).eval()
-        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping(), (x,))
+        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping("onednn"), (x,))
         >>> _ = model(x)
         >>> type(getattr(ao.quantize_fx.convert_fx(model), "0")).__module__.split(".")[-3]
         'quantized'
@@ -249,7 +250,7 @@ def convert_to_reference_fx(
     Example:
         >>> ao, x = torch.ao.quantization, torch.randn(9, 1)
         >>> model = torch.nn.Sequential(torch.nn.Linear(1, 2)).eval()
-        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping(), (x,))
+        >>> model = ao.quantize_fx.prepare_fx(model, ao.get_default_qconfig_mapping("onednn"), (x,))
         >>> _ = model(x)
         >>> getattr(ao.quantize_fx.convert_to_reference_fx(model), "0")
         QuantizedLinear(Reference)(in_features=1, out_features=2, bias=True)

@@ -66,7 +66,7 @@ def compute_cosine_similarity(x: Any, y: Any) -> Any:
 
     Example:
         >>> from torchlite.ao.ns.fx.utils import compute_cosine_similarity
-        >>> compute_cosine_similarity(torch.ones(2), torch.ones(2, 1))
+        >>> compute_cosine_similarity(torch.ones(2), torch.ones(2, 1)).round(decimals=4)
         tensor([1.])
     """
     return torch.nn.functional.cosine_similarity(x.reshape(1, -1), y.reshape(1, -1))

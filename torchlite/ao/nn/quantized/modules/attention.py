@@ -13,7 +13,18 @@ __all__ = ["MultiheadAttention"]
 class MultiheadAttention(activation.MultiheadAttention):
     """Attention over quantized tensors; `from_observed` makes it of a `torch.ao.nn.quantizable.MultiheadAttention`.
 
-    Its parameters are those of `torch.ao.nn.quantizable.MultiheadAttention`.
+    Args:
+        embed_dim: Size of the queries and of the result.
+        num_heads: Number of heads, which divides `embed_dim`.
+        dropout: Probability with which weights are dropped in training. Default: 0.
+        bias: Whether there are biases. Default: ``True``.
+        add_bias_kv: Whether a learned row is added to the keys and the values. Default: ``False``.
+        add_zero_attn: Whether a row of zeros is added to them. Default: ``False``.
+        kdim: Size of the keys. Default: `embed_dim`.
+        vdim: Size of the values. Default: `embed_dim`.
+        batch_first: Whether the batch is the first dimension, not the second. Default: ``False``.
+        device: Device of the weights. Default: the current one.
+        dtype: Dtype of the weights. Default: float32.
 
     Example:
         >>> torch.ao.nn.quantized.MultiheadAttention(4, 2).num_heads

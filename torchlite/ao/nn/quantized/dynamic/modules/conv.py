@@ -28,10 +28,16 @@ def _make(name: str) -> Any:
         return f"DynamicQuantized{name}"
 
     def forward(self: Any, input: Any, reduce_range: bool = True) -> Any:
+        """Convolves float inputs, which are quantized by their range.
+
+        Args:
+            input: The images.
+            reduce_range: Whether the inputs' integers have 7 bits instead of 8. Default: ``True``.
+        """
         compute = getattr(torch.ops.quantized, f"{self._op_name()}_dynamic")
         return compute(self._padded(input), self._packed_params, reduce_range)
 
-    document = f"""A `torch.nn.{name}` with a weight of eight bits, which quantizes its inputs by their range in each call.
+    document = f"""A `torch.nn.{name}` with a weight of eight bits. Each call quantizes the inputs by their range.
 
     Its parameters are those of `torch.ao.nn.quantized.{name}`.
 
