@@ -165,7 +165,8 @@ class _Lowering:
                     args[place] = (args[place],)
         if is_transposed and len(args) > 6:
             args[5], args[6] = args[6], args[5]  # groups come after the dilation
-        return get_qconv_prepack_op(node.target), tuple(args), kwargs
+        function: Any = node.target
+        return get_qconv_prepack_op(function), tuple(args), kwargs
 
     def lower_static_functions(self) -> None:
         """Functions with a weight between an inverse of quantization and a quantization."""
@@ -243,7 +244,7 @@ class _Lowering:
             name = tables.BINARY[source.target] + ("" if relu is None else "_relu")
             op = getattr(torch.ops.quantized, name)
             with self.graph.inserting_after(node):
-                what = ("call_function", op, tuple(args), {})
+                what: tuple = ("call_function", op, tuple(args), {})
                 made = create_node_from_old_node_preserve_meta(self.graph, what, source)
             node.replace_all_uses_with(made)
             for old in (node, relu, source):
@@ -294,7 +295,8 @@ class _Lowering:
 
     def with_output_parameters(self, source: Node, parameters: tuple) -> None:
         """Put a function with a scale and a zero point of the result in place of one."""
-        skipped = tables.ARGUMENTS_TO_SKIP.get(source.target, ())
+        target: Any = source.target
+        skipped = tables.ARGUMENTS_TO_SKIP.get(target, ())
         kwargs = {name: value for name, value in source.kwargs.items() if name not in skipped}
         kwargs |= {"output_scale": parameters[0], "output_zero_point": parameters[1]}
         what = ("call_function", get_quantized_operator(source.target), tuple(source.args), kwargs)
@@ -329,7 +331,8 @@ def fold_weight(
         packed[node.name] = packing()
         weights = sorted(packing.state_dict().values(), key=lambda x: x.numel(), reverse=True)
         originals[node.name] = weights if len(weights) > 1 else [*weights, None]
-    graph, made = Graph(), {}
+    graph = Graph()
+    made: dict[str, Any] = {}
     kept: dict[str, list[Any]] = {}
 
     def load_arg(arg: Any) -> Any:

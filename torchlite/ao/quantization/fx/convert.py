@@ -112,7 +112,7 @@ class _ObserverReplacement:
         if is_input:
             users = list(node.users)
             linear = [user for user in users if user.op == "call_function" and user.target is F.linear]
-            observed = (linear or users or [None])[0]
+            observed = next(iter(linear or users), None)
         path = self.scopes[observed.name][0] if observed is not None and observed.name in self.scopes else ""
         return path + ("_input" if is_input else "")
 
@@ -155,9 +155,7 @@ class _ObserverReplacement:
         scale, zero_point = observer.calculate_qparams()
         if is_per_channel(observer.qscheme):
             nodes = (self.buffer(f"{prefix}_scale_", scale), self.buffer(f"{prefix}_zero_point_", zero_point))
-            return self.graph.call_function(
-                torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype)
-            )
+            return self.graph.call_function(torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype))
         nodes = (self.buffer(f"{prefix}_scale_", float(scale)), self.buffer(f"{prefix}_zero_point_", int(zero_point)))
         return self.graph.call_function(torch.quantize_per_tensor, (source, *nodes, dtype))
 
@@ -295,9 +293,10 @@ def convert_weighted_module(
         is_reference: Whether layers compute on numbers. Default: ``False``.
         model_device: The model's device. Default: the layer's.
     """
-    layer = modules[str(node.target)]
+    layer: Any = modules[str(node.target)]
     qconfig, trained = layer.qconfig, None
-    if isinstance(layer, get_qat_module_classes(backend_config)):
+    is_trained = isinstance(layer, get_qat_module_classes(backend_config))
+    if is_trained:
         trained = layer.weight_fake_quant
         layer = layer.to_float()
         _set(modules, node.target, layer)

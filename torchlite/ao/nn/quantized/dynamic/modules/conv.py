@@ -31,7 +31,7 @@ def _make(name: str) -> Any:
         compute = getattr(torch.ops.quantized, f"{self._op_name()}_dynamic")
         return compute(self._padded(input), self._packed_params, reduce_range)
 
-    document = f"""A `torch.nn.{name}` with a weight of eight bits, which quantizes its inputs by their range in each call.
+    document = f"""A `torch.nn.{name}` with a weight of eight bits, for float inputs.
 
     Its parameters are those of `torch.ao.nn.quantized.{name}`.
 
