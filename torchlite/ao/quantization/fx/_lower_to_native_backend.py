@@ -65,7 +65,6 @@ class _Lowering:
     def set_module(self, target: Any, module: Any) -> None:
         parent, name = _parent_name(str(target))
         setattr(self.modules[parent], name, module)
-        self.modules[str(target)] = module
 
     def value(self, node: Node) -> Any:
         return getattr(self.model, str(node.target))
@@ -158,15 +157,18 @@ class _Lowering:
             if "bias" in kwargs:
                 kwargs["B"] = kwargs.pop("bias")
             return get_linear_prepack_op_for_dtype(weight.args[-1]), tuple(args), kwargs
-        is_transposed = node.target in _TRANSPOSED
-        if node.target in (F.conv1d, F.conv_transpose1d):
-            for place in (2, 3, 4, 6) if is_transposed else (2, 3, 4):
-                if len(args) > place and isinstance(args[place], int):
-                    args[place] = (args[place],)
-        if is_transposed and len(args) > 6:
-            args[5], args[6] = args[6], args[5]  # groups come after the dilation
         function: Any = node.target
-        return get_qconv_prepack_op(function), tuple(args), kwargs
+        padding = ("padding", "output_padding") if function in _TRANSPOSED else ("padding",)
+        rest = ("groups", "dilation") if function in _TRANSPOSED else ("dilation", "groups")
+        names = ("bias", "stride", *padding, *rest)
+        usual = {"bias": None, "stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
+        given = {**usual, **dict(zip(names, node.args[2:], strict=False)), **node.kwargs}
+        rank = int(function.__name__[-2])
+        for name in ("stride", *padding, "dilation"):
+            if isinstance(given[name], int):
+                given[name] = (given[name],) * rank
+        order = ("bias", "stride", *padding, "dilation", "groups")
+        return get_qconv_prepack_op(function), (weight, *(given[name] for name in order)), {}
 
     def lower_static_functions(self) -> None:
         """Functions with a weight between an inverse of quantization and a quantization."""
@@ -367,6 +369,8 @@ def _lower_to_native_backend(
         state.lower_static_functions, state.lower_dynamic_functions, state.lower_binary_ops, state.lower_tensor_info,
         state.lower_special_nodes,
     ):  # fmt: skip
+        # Within a step, a module that is called twice stays what it was.
+        state.modules = dict(model.named_modules(remove_duplicate=False))
         step()
     model.graph.eliminate_dead_code()
     made = fold_weight(model, node_name_to_scope, keep_original_weights)

@@ -146,7 +146,8 @@ class _ObserverReplacement:
         """The node of the quantized tensor."""
         dtype = observer.dtype
         if getattr(observer, "is_dynamic", False):
-            reduce_range = torch.backends.quantized.engine in ("fbgemm", "x86")
+            backends: Any = torch.backends.quantized
+            reduce_range = backends.engine in ("fbgemm", "x86")
             return self.graph.call_function(torch.quantize_per_tensor_dynamic, (source, dtype, reduce_range))
         if dtype is torch.float16:
             return self.graph.call_method("to", (source, dtype))
