@@ -6,6 +6,7 @@ usage: python tools/record_quantization.py [PROGRAM ...]     (needs the extra `o
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import sys
@@ -33,7 +34,7 @@ def record_graphs() -> None:
         found[name] = graph_cases.answer(torch, name)
         # Numbers differ by one step of the last scale where a product lies between two levels.
         numbers = sorted(set(found[name]["numbers"]))
-        steps = [b - a for a, b in zip(numbers, numbers[1:], strict=False) if b - a > 1e-6]
+        steps = [b - a for a, b in itertools.pairwise(numbers) if b - a > 1e-6]
         has_levels = found[name]["quantized"][-2].startswith("call_method dequantize")
         found[name]["step"] = min(steps) if has_levels else 0.0
     lines = [json.dumps({name: answer})[1:-1] for name, answer in found.items()]
