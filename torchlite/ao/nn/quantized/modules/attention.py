@@ -13,7 +13,18 @@ __all__ = ["MultiheadAttention"]
 class MultiheadAttention(activation.MultiheadAttention):
     """Attention over quantized tensors; `from_observed` makes it of a `torch.ao.nn.quantizable.MultiheadAttention`.
 
-    Its parameters are those of `torch.ao.nn.quantizable.MultiheadAttention`.
+    Args:
+        embed_dim: Size of the inputs.
+        num_heads: The number of heads.
+        dropout: The share of weights that are zero in training. Default: 0.
+        bias: Whether layers have biases. Default: ``True``.
+        add_bias_kv: Whether keys and values get one more row, which is trained. Default: ``False``.
+        add_zero_attn: Whether they get one more row of zeros. Default: ``False``.
+        kdim: Size of the keys. Default: `embed_dim`.
+        vdim: Size of the values. Default: `embed_dim`.
+        batch_first: Whether the batch is the first dimension. Default: ``False``.
+        device: Device of the weights. Default: the current one.
+        dtype: Dtype of the weights. Default: float32.
 
     Example:
         >>> torch.ao.nn.quantized.MultiheadAttention(4, 2).num_heads

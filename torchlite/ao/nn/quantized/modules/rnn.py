@@ -12,7 +12,17 @@ __all__ = ["LSTM"]
 class LSTM(rnn.LSTM):
     """An LSTM over quantized tensors; `from_observed` makes it of a `torch.ao.nn.quantizable.LSTM`.
 
-    Its parameters are those of `torch.ao.nn.quantizable.LSTM`.
+    Args:
+        input_size: Size of the input.
+        hidden_size: Size of the states.
+        num_layers: The number of layers. Default: 1.
+        bias: Whether there are biases. Default: ``True``.
+        batch_first: Whether the batch is the first dimension, not the second. Default: ``False``.
+        dropout: No effect but a warning. Default: 0.
+        bidirectional: Whether layers go through the steps in both directions. Default: ``False``.
+        device: Device of the weights. Default: the current one.
+        dtype: Dtype of the weights. Default: float32.
+        split_gates: Whether each gate has linear layers of its own. Default: ``False``.
 
     Example:
         >>> torch.ao.nn.quantized.LSTM(2, 3).hidden_size

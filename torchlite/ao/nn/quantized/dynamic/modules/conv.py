@@ -28,6 +28,12 @@ def _make(name: str) -> Any:
         return f"DynamicQuantized{name}"
 
     def forward(self: Any, input: Any, reduce_range: bool = True) -> Any:
+        """The convolution of numbers.
+
+        Args:
+            input: The numbers.
+            reduce_range: Whether they are quantized with a bit less. Default: ``True``.
+        """
         compute = getattr(torch.ops.quantized, f"{self._op_name()}_dynamic")
         return compute(self._padded(input), self._packed_params, reduce_range)
 
