@@ -196,8 +196,8 @@ OPS["cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] =
 OPS[f"linear_prepack(Tensor W, Tensor? B=None) -> {_LINEAR} W_prepack"] = LinearPackedParams
 OPS[f"linear_prepack_fp16(Tensor W, Tensor? B=None) -> {_LINEAR} W_prepack"] = HalfLinearPackedParams
 for _end in ("", "_fp16"):
-    OPS[f"linear_unpack{_end}({_LINEAR} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"] = (
-        lambda packed: packed.unpack()
+    OPS[f"linear_unpack{_end}({_LINEAR} W_prepack) -> (Tensor W_origin, Tensor? B_origin)"] = lambda packed: (
+        packed.unpack()
     )
 for _end, _after in (("", lambda x: x), ("_relu", _relu)):
     OPS[f"linear{_end}(Tensor X, {_LINEAR} W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y"] = (
@@ -206,8 +206,8 @@ for _end, _after in (("", lambda x: x), ("_relu", _relu)):
     OPS[f"linear{_end}_dynamic(Tensor X, {_LINEAR} W_prepack, bool reduce_range=False) -> Tensor Y"] = (
         lambda x, packed, reduce_range=False, after=_after: after(packed.dynamic(x, reduce_range))
     )
-    OPS[f"linear{_end}_dynamic_fp16(Tensor X, {_LINEAR} W_prepack) -> Tensor Y"] = (
-        lambda x, packed, after=_after: after(packed.dynamic(x))
+    OPS[f"linear{_end}_dynamic_fp16(Tensor X, {_LINEAR} W_prepack) -> Tensor Y"] = lambda x, packed, after=_after: (
+        after(packed.dynamic(x))
     )
 
 

@@ -6,6 +6,9 @@ from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
 
+from . import backend_config as backend_config
+from . import fx as fx
+from . import quantize_fx as quantize_fx
 from .fake_quantize import *
 from .fake_quantize import __all__ as _fake_quantize
 from .fuse_modules import fuse_modules, fuse_modules_qat
@@ -26,10 +29,6 @@ from .quantize import *
 from .quantize import __all__ as _quantize
 from .stubs import DeQuantStub, QuantStub, QuantWrapper
 from .utils import MatchAllNode, get_combined_dict
-
-from . import backend_config as backend_config
-from . import fx as fx
-from . import quantize_fx as quantize_fx
 
 ObserverOrFakeQuantize = ObserverBase | FakeQuantizeBase
 __all__ = [

@@ -36,12 +36,14 @@ _FIXED_QPARAMS_OP_TO_OBSERVER: dict[Any, Any] = {
     ),
     **dict.fromkeys((nn.Tanh, torch.tanh, "tanh", "tanh_"), default_fixed_qparams_range_neg1to1_observer),
 }  # fmt: skip
+_GLOBAL_DICT_KEY, _OBJECT_TYPE_DICT_KEY, _MODULE_NAME_REGEX_DICT_KEY = "", "object_type", "module_name_regex"
+_MODULE_NAME_DICT_KEY, _MODULE_NAME_OBJECT_TYPE_ORDER_DICT_KEY = "module_name", "module_name_object_type_order"
 # The parts of a mapping, and their keys in a dictionary.
 _PARTS = {
-    "object_type_qconfigs": "object_type",
-    "module_name_regex_qconfigs": "module_name_regex",
-    "module_name_qconfigs": "module_name",
-    "module_name_object_type_order_qconfigs": "module_name_object_type_order",
+    "object_type_qconfigs": _OBJECT_TYPE_DICT_KEY,
+    "module_name_regex_qconfigs": _MODULE_NAME_REGEX_DICT_KEY,
+    "module_name_qconfigs": _MODULE_NAME_DICT_KEY,
+    "module_name_object_type_order_qconfigs": _MODULE_NAME_OBJECT_TYPE_ORDER_DICT_KEY,
 }
 
 

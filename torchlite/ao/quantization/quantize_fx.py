@@ -10,9 +10,10 @@ from torchlite.fx import GraphModule
 from torchlite.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY
 from torchlite.nn import Module
 
-from .fx import convert, fuse, prepare
+from .fx.convert import convert
 from .fx.custom_config import ConvertCustomConfig, FuseCustomConfig, PrepareCustomConfig
-from .fx.fuse import from_deprecated_dict
+from .fx.fuse import from_deprecated_dict, fuse
+from .fx.prepare import prepare
 from .fx.tracer import QuantizationTracer
 from .fx.tracer import ScopeContextManager as ScopeContextManager
 from .fx.utils import get_skipped_module_name_and_classes

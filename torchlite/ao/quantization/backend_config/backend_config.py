@@ -131,7 +131,7 @@ def _dtype_config(value: Any) -> DTypeConfig:
     if isinstance(value, dict):
         return DTypeConfig.from_dict(value)
     raise ValueError(
-        f'Expected a list of DTypeConfigs in backend_pattern_config_dict["dtype_configs"], got \'{type(value)}\''
+        f"Expected a list of DTypeConfigs in backend_pattern_config_dict[\"dtype_configs\"], got '{type(value)}'"
     )
 
 

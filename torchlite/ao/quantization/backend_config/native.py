@@ -63,7 +63,7 @@ def get_test_only_legacy_native_backend_config() -> BackendConfig:
         '_native_and_fp16'
     """
     dtypes = usual_dtypes()
-    dtypes |= dict.fromkeys(("binary", "matmul", "fixed", "share"), [PLAIN, HALF])
+    dtypes |= {key: [PLAIN, HALF] for key in ("binary", "matmul", "fixed", "share")}
     dtypes["linear"] = [*dtypes["linear"], HALF]
     return make_config("_native_and_fp16", info=[PLAIN], ln=[NUMBERS_IN_WEIGHT], **dtypes)
 

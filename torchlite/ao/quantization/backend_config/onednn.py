@@ -97,7 +97,7 @@ def get_onednn_backend_config() -> BackendConfig:
     made = make_config(
         "onednn", conv=_CONV, linear=_LINEAR, ln=[NUMBERS_IN_WEIGHT], rnn=[DYNAMIC],
         embedding=[DTypeConfig(torch.float, torch.float, torch.qint8)],
-        **dict.fromkeys(("binary", "matmul", "cat", "default", "fixed", "share", "bn"), [PLAIN]),
+        **{key: [PLAIN] for key in ("binary", "matmul", "cat", "default", "fixed", "share", "bn")},
     )  # fmt: skip
     leaky, tanh = nni.LinearLeakyReLU, nni.LinearTanh  # type: ignore[attr-defined]
     made.set_backend_pattern_configs(_sums())

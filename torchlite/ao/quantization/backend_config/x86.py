@@ -16,5 +16,5 @@ def get_x86_backend_config() -> BackendConfig:
         >>> get_x86_backend_config().name
         'x86'
     """
-    dtypes = usual_dtypes() | dict.fromkeys(("binary", "matmul", "fixed"), [WEIGHTED])
+    dtypes = usual_dtypes() | {key: [WEIGHTED] for key in ("binary", "matmul", "fixed")}
     return make_config("x86", info=[PLAIN], **dtypes)

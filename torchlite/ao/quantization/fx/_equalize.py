@@ -257,7 +257,9 @@ def _scaled(weight: Tensor, bias: Any, scale: Tensor, next_scale: Any) -> tuple[
     return weight, None if bias is None else bias * reshape_scale(next_scale, 0, bias)
 
 
-def scale_weight_node(node: Node, modules: dict[str, Any], equalization_scale: Any, next_equalization_scale: Any) -> None:
+def scale_weight_node(
+    node: Node, modules: dict[str, Any], equalization_scale: Any, next_equalization_scale: Any
+) -> None:
     """Scale the weight and the bias of a layer."""
     if equalization_scale is not None:
         layer = _layer_of(node, modules)

@@ -65,7 +65,6 @@ class _Lowering:
     def set_module(self, target: Any, module: Any) -> None:
         parent, name = _parent_name(str(target))
         setattr(self.modules[parent], name, module)
-        self.modules[str(target)] = module
 
     def value(self, node: Node) -> Any:
         return getattr(self.model, str(node.target))
@@ -158,14 +157,18 @@ class _Lowering:
             if "bias" in kwargs:
                 kwargs["B"] = kwargs.pop("bias")
             return get_linear_prepack_op_for_dtype(weight.args[-1]), tuple(args), kwargs
-        is_transposed = node.target in _TRANSPOSED
-        if node.target in (F.conv1d, F.conv_transpose1d):
-            for place in (2, 3, 4, 6) if is_transposed else (2, 3, 4):
-                if len(args) > place and isinstance(args[place], int):
-                    args[place] = (args[place],)
-        if is_transposed and len(args) > 6:
-            args[5], args[6] = args[6], args[5]  # groups come after the dilation
-        return get_qconv_prepack_op(node.target), tuple(args), kwargs
+        function: Any = node.target
+        padding = ("padding", "output_padding") if function in _TRANSPOSED else ("padding",)
+        rest = ("groups", "dilation") if function in _TRANSPOSED else ("dilation", "groups")
+        names = ("bias", "stride", *padding, *rest)
+        usual = {"bias": None, "stride": 1, "padding": 0, "output_padding": 0, "dilation": 1, "groups": 1}
+        given = {**usual, **dict(zip(names, node.args[2:], strict=False)), **node.kwargs}
+        rank = int(function.__name__[-2])
+        for name in ("stride", *padding, "dilation"):
+            if isinstance(given[name], int):
+                given[name] = (given[name],) * rank
+        order = ("bias", "stride", *padding, "dilation", "groups")
+        return get_qconv_prepack_op(function), (weight, *(given[name] for name in order)), {}
 
     def lower_static_functions(self) -> None:
         """Functions with a weight between an inverse of quantization and a quantization."""
@@ -243,7 +246,7 @@ class _Lowering:
             name = tables.BINARY[source.target] + ("" if relu is None else "_relu")
             op = getattr(torch.ops.quantized, name)
             with self.graph.inserting_after(node):
-                what = ("call_function", op, tuple(args), {})
+                what: tuple = ("call_function", op, tuple(args), {})
                 made = create_node_from_old_node_preserve_meta(self.graph, what, source)
             node.replace_all_uses_with(made)
             for old in (node, relu, source):
@@ -294,7 +297,8 @@ class _Lowering:
 
     def with_output_parameters(self, source: Node, parameters: tuple) -> None:
         """Put a function with a scale and a zero point of the result in place of one."""
-        skipped = tables.ARGUMENTS_TO_SKIP.get(source.target, ())
+        target: Any = source.target
+        skipped = tables.ARGUMENTS_TO_SKIP.get(target, ())
         kwargs = {name: value for name, value in source.kwargs.items() if name not in skipped}
         kwargs |= {"output_scale": parameters[0], "output_zero_point": parameters[1]}
         what = ("call_function", get_quantized_operator(source.target), tuple(source.args), kwargs)
@@ -329,7 +333,8 @@ def fold_weight(
         packed[node.name] = packing()
         weights = sorted(packing.state_dict().values(), key=lambda x: x.numel(), reverse=True)
         originals[node.name] = weights if len(weights) > 1 else [*weights, None]
-    graph, made = Graph(), {}
+    graph = Graph()
+    made: dict[str, Any] = {}
     kept: dict[str, list[Any]] = {}
 
     def load_arg(arg: Any) -> Any:
@@ -364,6 +369,8 @@ def _lower_to_native_backend(
         state.lower_static_functions, state.lower_dynamic_functions, state.lower_binary_ops, state.lower_tensor_info,
         state.lower_special_nodes,
     ):  # fmt: skip
+        # Within a step, a module that is called twice stays what it was.
+        state.modules = dict(model.named_modules(remove_duplicate=False))
         step()
     model.graph.eliminate_dead_code()
     made = fold_weight(model, node_name_to_scope, keep_original_weights)

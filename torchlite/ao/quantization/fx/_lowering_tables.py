@@ -37,7 +37,7 @@ TWO_INPUTS: dict[Any, tuple[Any, Any]] = {
     nni.ConvAdd2d: (nnqr.Conv2d, nniq.ConvAdd2d), nni.ConvAddReLU2d: (nnqr.Conv2d, nniq.ConvAddReLU2d),
 }  # fmt: skip
 DYNAMIC_FUSED: dict[Any, tuple[Any, Any]] = {
-    nni.LinearReLU: (nnqr.Linear, nniq.dynamic.LinearReLU),  # type: ignore[attr-defined]
+    nni.LinearReLU: (nnqr.Linear, nniq.dynamic.LinearReLU)  # type: ignore[attr-defined]
 }
 # Layers with a scale of the output, but without a weight that an observer saw.
 _SPECIAL = """BatchNorm2d BatchNorm3d ELU LeakyReLU Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm
@@ -78,12 +78,10 @@ _SHAPE = (
     {nn.Identity, nn.PixelShuffle, nn.PixelUnshuffle},
 )  # fmt: skip
 # Functions, methods and classes that compute on quantized tensors as they are.
-SPECIAL_NODES = tuple(
-    set().union(*sets)
-    for sets in zip(_FIXED, DEFAULT, _COPY, _SHAPE, ({torch.cat}, set(), set()), strict=True)
-)
+_TUPLES: list[Any] = [_FIXED, DEFAULT, _COPY, _SHAPE, ({torch.cat}, set(), set())]
+SPECIAL_NODES: tuple = tuple(set().union(*sets) for sets in zip(*_TUPLES, strict=True))
 # Of these, half precision stays as it is.
-NOT_IN_HALF = tuple(set().union(*sets) for sets in zip(_FIXED, DEFAULT, strict=True))
+NOT_IN_HALF: tuple = tuple(set().union(*sets) for sets in zip(*_TUPLES[:2], strict=True))
 
 
 def _quantized(name: str) -> Any:

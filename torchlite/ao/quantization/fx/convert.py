@@ -112,7 +112,7 @@ class _ObserverReplacement:
         if is_input:
             users = list(node.users)
             linear = [user for user in users if user.op == "call_function" and user.target is F.linear]
-            observed = (linear or users or [None])[0]
+            observed = next(iter(linear or users), None)
         path = self.scopes[observed.name][0] if observed is not None and observed.name in self.scopes else ""
         return path + ("_input" if is_input else "")
 
@@ -146,7 +146,8 @@ class _ObserverReplacement:
         """The node of the quantized tensor."""
         dtype = observer.dtype
         if getattr(observer, "is_dynamic", False):
-            reduce_range = torch.backends.quantized.engine in ("fbgemm", "x86")
+            backends: Any = torch.backends.quantized
+            reduce_range = backends.engine in ("fbgemm", "x86")
             return self.graph.call_function(torch.quantize_per_tensor_dynamic, (source, dtype, reduce_range))
         if dtype is torch.float16:
             return self.graph.call_method("to", (source, dtype))
@@ -155,9 +156,7 @@ class _ObserverReplacement:
         scale, zero_point = observer.calculate_qparams()
         if is_per_channel(observer.qscheme):
             nodes = (self.buffer(f"{prefix}_scale_", scale), self.buffer(f"{prefix}_zero_point_", zero_point))
-            return self.graph.call_function(
-                torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype)
-            )
+            return self.graph.call_function(torch.quantize_per_channel, (source, *nodes, int(observer.ch_axis), dtype))
         nodes = (self.buffer(f"{prefix}_scale_", float(scale)), self.buffer(f"{prefix}_zero_point_", int(zero_point)))
         return self.graph.call_function(torch.quantize_per_tensor, (source, *nodes, dtype))
 
@@ -295,9 +294,10 @@ def convert_weighted_module(
         is_reference: Whether layers compute on numbers. Default: ``False``.
         model_device: The model's device. Default: the layer's.
     """
-    layer = modules[str(node.target)]
+    layer: Any = modules[str(node.target)]
     qconfig, trained = layer.qconfig, None
-    if isinstance(layer, get_qat_module_classes(backend_config)):
+    is_trained = isinstance(layer, get_qat_module_classes(backend_config))
+    if is_trained:
         trained = layer.weight_fake_quant
         layer = layer.to_float()
         _set(modules, node.target, layer)

@@ -10,6 +10,16 @@ from ..qconfig_mapping import QConfigMapping
 from ..quant_type import QuantType, _get_quant_type_to_str, _quant_type_from_str
 
 __all__ = ["ConvertCustomConfig", "FuseCustomConfig", "PrepareCustomConfig", "StandaloneModuleConfigEntry"]
+# The keys in dictionaries.
+STANDALONE_MODULE_NAME_DICT_KEY = "standalone_module_name"
+STANDALONE_MODULE_CLASS_DICT_KEY = "standalone_module_class"
+FLOAT_TO_OBSERVED_DICT_KEY = "float_to_observed_custom_module_class"
+OBSERVED_TO_QUANTIZED_DICT_KEY = "observed_to_quantized_custom_module_class"
+NON_TRACEABLE_MODULE_NAME_DICT_KEY = "non_traceable_module_name"
+NON_TRACEABLE_MODULE_CLASS_DICT_KEY = "non_traceable_module_class"
+INPUT_QUANTIZED_INDEXES_DICT_KEY = "input_quantized_idxs"
+OUTPUT_QUANTIZED_INDEXES_DICT_KEY = "output_quantized_idxs"
+PRESERVED_ATTRIBUTES_DICT_KEY = "preserved_attributes"
 
 
 @dataclass
@@ -182,15 +192,15 @@ class PrepareCustomConfig(_Choices):
         """
         given, made = prepare_custom_config_dict, cls()
         for key, entries in (
-            ("standalone_module_name", made.standalone_module_names),
-            ("standalone_module_class", made.standalone_module_classes),
+            (STANDALONE_MODULE_NAME_DICT_KEY, made.standalone_module_names),
+            (STANDALONE_MODULE_CLASS_DICT_KEY, made.standalone_module_classes),
         ):
             for which, mapping, inputs, custom, backend in given.get(key, []):
                 entries[which] = StandaloneModuleConfigEntry(  # type: ignore[index]
                     _converted(mapping, QConfigMapping, key), inputs, _converted(custom, PrepareCustomConfig, key),
                     _converted(backend, BackendConfig, key),
                 )  # fmt: skip
-        for name, classes in given.get("float_to_observed_custom_module_class", {}).items():
+        for name, classes in given.get(FLOAT_TO_OBSERVED_DICT_KEY, {}).items():
             for float_class, observed in classes.items():
                 made.set_float_to_observed_mapping(float_class, observed, _quant_type_from_str(name))
         for name, key in _LISTS.items():
@@ -201,26 +211,27 @@ class PrepareCustomConfig(_Choices):
         """The choices that were made, by name."""
         found: dict[str, Any] = {}
         for key, entries in (
-            ("standalone_module_name", self.standalone_module_names),
-            ("standalone_module_class", self.standalone_module_classes),
+            (STANDALONE_MODULE_NAME_DICT_KEY, self.standalone_module_names),
+            (STANDALONE_MODULE_CLASS_DICT_KEY, self.standalone_module_classes),
         ):
             for which, entry in entries.items():  # type: ignore[attr-defined]
                 mapping, custom = _as_dict(entry.qconfig_mapping), _as_dict(entry.prepare_custom_config)
                 row = (which, mapping, entry.example_inputs, custom, entry.backend_config)
                 found.setdefault(key, []).append(row)
         for quant_type, classes in self.float_to_observed_mapping.items():
-            named = found.setdefault("float_to_observed_custom_module_class", {})
+            named = found.setdefault(FLOAT_TO_OBSERVED_DICT_KEY, {})
             named[_get_quant_type_to_str(quant_type)] = classes
         return {**found, **{key: getattr(self, name) for name, key in _LISTS.items() if getattr(self, name)}}
 
 
 # The lists among the choices, and their keys in a dictionary.
 _LISTS = {
-    "non_traceable_module_names": "non_traceable_module_name",
-    "non_traceable_module_classes": "non_traceable_module_class",
-    "input_quantized_indexes": "input_quantized_idxs", "output_quantized_indexes": "output_quantized_idxs",
-    "preserved_attributes": "preserved_attributes",
-}  # fmt: skip
+    "non_traceable_module_names": NON_TRACEABLE_MODULE_NAME_DICT_KEY,
+    "non_traceable_module_classes": NON_TRACEABLE_MODULE_CLASS_DICT_KEY,
+    "input_quantized_indexes": INPUT_QUANTIZED_INDEXES_DICT_KEY,
+    "output_quantized_indexes": OUTPUT_QUANTIZED_INDEXES_DICT_KEY,
+    "preserved_attributes": PRESERVED_ATTRIBUTES_DICT_KEY,
+}
 
 
 class ConvertCustomConfig(_Choices):
@@ -257,19 +268,19 @@ class ConvertCustomConfig(_Choices):
             convert_custom_config_dict: The dictionary; keys may be absent.
         """
         made = cls()
-        for name, classes in convert_custom_config_dict.get("observed_to_quantized_custom_module_class", {}).items():
+        for name, classes in convert_custom_config_dict.get(OBSERVED_TO_QUANTIZED_DICT_KEY, {}).items():
             for observed, quantized in classes.items():
                 made.set_observed_to_quantized_mapping(observed, quantized, _quant_type_from_str(name))
-        return made.set_preserved_attributes(convert_custom_config_dict.get("preserved_attributes", []))
+        return made.set_preserved_attributes(convert_custom_config_dict.get(PRESERVED_ATTRIBUTES_DICT_KEY, []))
 
     def to_dict(self) -> dict[str, Any]:
         """The choices that were made, by name."""
         found: dict[str, Any] = {}
         for quant_type, classes in self.observed_to_quantized_mapping.items():
-            named = found.setdefault("observed_to_quantized_custom_module_class", {})
+            named = found.setdefault(OBSERVED_TO_QUANTIZED_DICT_KEY, {})
             named[_get_quant_type_to_str(quant_type)] = classes
         if self.preserved_attributes:
-            found["preserved_attributes"] = self.preserved_attributes
+            found[PRESERVED_ATTRIBUTES_DICT_KEY] = self.preserved_attributes
         return found
 
 
@@ -292,7 +303,7 @@ class FuseCustomConfig(_Choices):
         Args:
             fuse_custom_config_dict: The dictionary; keys may be absent.
         """
-        return cls().set_preserved_attributes(fuse_custom_config_dict.get("preserved_attributes", []))
+        return cls().set_preserved_attributes(fuse_custom_config_dict.get(PRESERVED_ATTRIBUTES_DICT_KEY, []))
 
     def to_dict(self) -> dict[str, Any]:
         """The choices that were made, by name."""

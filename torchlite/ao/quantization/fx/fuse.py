@@ -36,9 +36,7 @@ def from_deprecated_dict(value: Any, kind: Any, function: str, name: str, stackl
     return kind.from_dict(value)
 
 
-def fuse(
-    model: GraphModule, is_qat: bool, fuse_custom_config: Any = None, backend_config: Any = None
-) -> GraphModule:
+def fuse(model: GraphModule, is_qat: bool, fuse_custom_config: Any = None, backend_config: Any = None) -> GraphModule:
     """The module of a graph in which the patterns of a backend are one layer each.
 
     Args:
@@ -55,7 +53,8 @@ def fuse(
     matches = _find_matches(model, _sorted_patterns_dict(_get_fusion_pattern_to_fuse_handler_cls(backend)))
     methods, roots = get_fuser_method_mapping(backend), get_fusion_pattern_to_root_node_getter(backend)
     extras = get_fusion_pattern_to_extra_inputs_getter(backend)
-    graph, made = Graph(), {}
+    graph = Graph()
+    made: dict[str, Any] = {}
 
     def load_arg(arg: Any) -> Any:
         return map_arg(arg, lambda node: made[node.name])

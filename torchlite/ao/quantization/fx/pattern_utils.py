@@ -8,7 +8,11 @@ from typing import Any
 
 from ..fake_quantize import FixedQParamsFakeQuantize
 
-__all__ = ["get_default_fusion_patterns", "get_default_output_activation_post_process_map", "get_default_quant_patterns"]
+__all__ = [
+    "get_default_fusion_patterns",
+    "get_default_output_activation_post_process_map",
+    "get_default_quant_patterns",
+]
 _DEFAULT_FUSION_PATTERNS: dict[Any, Any] = OrderedDict()
 _DEFAULT_QUANTIZATION_PATTERNS: dict[Any, Any] = OrderedDict()
 _DEFAULT_OUTPUT_FAKE_QUANTIZE_MAP: dict[Any, Any] = {}

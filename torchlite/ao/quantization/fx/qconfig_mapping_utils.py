@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
+import torchlite as torch
 from torchlite.ao.nn.intrinsic import _FusedModule
 from torchlite.fx.graph import Graph
 
@@ -15,8 +16,6 @@ from ..observer import _is_activation_post_process
 from ..qconfig import _add_module_to_qconfig_obs_ctr, qconfig_equals
 from ..qconfig_mapping import _PARTS, QConfigMapping
 from ..utils import _parent_name, get_qconfig_dtypes
-
-import torchlite as torch
 
 __all__: list[str] = []
 
@@ -105,7 +104,8 @@ def _generate_node_name_to_qconfig(
         return _maybe_adjust_qconfig_for_module_name_object_type_order(qconfig_mapping, path, kind, place, fallback)
 
     for node in input_graph.nodes:
-        qconfig, target = None, node.target
+        qconfig: Any = None
+        target: Any = node.target
         if node.op == "get_attr":
             parent = _parent_name(target)[0]
             qconfig = adjusted(type(modules[parent]), parent, usual)

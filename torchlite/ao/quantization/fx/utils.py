@@ -124,7 +124,8 @@ def collect_producer_nodes(node: Node) -> list[Node] | None:
 
 def graph_module_from_producer_nodes(root: GraphModule, producer_nodes: list[Node]) -> GraphModule:
     """The module of the nodes that `collect_producer_nodes` returned, without inputs."""
-    graph, made = Graph(), {}
+    graph = Graph()
+    made: dict[Node, Node] = {}
     for node in reversed(producer_nodes):
         made[node] = graph.node_copy(node, lambda arg: made[arg])
     graph.output(made[producer_nodes[0]])
@@ -135,9 +136,7 @@ def assert_and_get_unique_device(module: Any) -> Any:
     """The device of a module's parameters and buffers, or ``None`` if it has none."""
     devices = _devices(module)
     if len(devices) > 1:
-        raise AssertionError(
-            f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}"
-        )
+        raise AssertionError(f"prepare only works with cpu or single-device CUDA modules, but got devices {devices}")
     return next(iter(devices), None)
 
 
@@ -169,7 +168,12 @@ def _has_no_tensors(node: Any, modules: dict[str, Any], cache: dict[Any, bool]) 
         return False
     if node.op == "call_function" and node.target is operator.getitem:
         return all_node_args_have_no_tensors(node.args[0], modules, cache)
-    if node.target is getattr and node.args[1] in ("ndim", "shape") or node.op == "call_method" and node.target == "size":
+    if (
+        node.target is getattr
+        and node.args[1] in ("ndim", "shape")
+        or node.op == "call_method"
+        and node.target == "size"
+    ):
         return True
     for arg in node.args:
         for part in arg if isinstance(arg, list) else [arg]:
@@ -217,7 +221,9 @@ def maybe_get_next_module(
         if user.op == "call_module" and target_module_type is not None:
             if isinstance(modules[str(user.target)], target_module_type):
                 return user
-        elif user.op == "call_function" and target_functional_type is not None and user.target == target_functional_type:
+        elif (
+            user.op == "call_function" and target_functional_type is not None and user.target == target_functional_type
+        ):
             return user
     return None
 
@@ -407,5 +413,3 @@ def _qconfig_satisfies_dtype_config_constraints(
     if complaint is not None:
         warnings.warn(complaint, stacklevel=2)
     return complaint is None
-
-

@@ -21,8 +21,7 @@ def _copy(part: Any) -> Any:
 def _as_bool(mask: Any, name: str) -> Any:
     if mask is not None and mask.dtype == torch.uint8:
         warnings.warn(
-            f"Byte tensor for `{name}` in `nn.MultiheadAttention` is deprecated. Use bool tensor instead.",
-            stacklevel=4,
+            f"Byte tensor for `{name}` in `nn.MultiheadAttention` is deprecated. Use bool tensor instead.", stacklevel=4
         )
         return mask.to(torch.bool)
     return mask

@@ -105,6 +105,9 @@ def quantize_weight(weight: Any, observer: Any) -> Any:
     raise ValueError(f"Unexpected qscheme {scheme}")
 
 
+_quantize_weight = quantize_weight
+
+
 def observed_weight(mod: Any, use_precomputed_fake_quant: bool) -> Any:
     """Return the quantized weight of a float module by its fake quantizer, or by an observer of its qconfig."""
     observer = mod.weight_fake_quant if hasattr(mod, "weight_fake_quant") else mod.qconfig.weight()

@@ -241,6 +241,21 @@ class RNNBase(nn.Module):
         )
         return made
 
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """Make the layer of a reference one, which has quantized weights.
+
+        Args:
+            ref_mod: The reference layer.
+        """
+        made = cls(
+            ref_mod.input_size, ref_mod.hidden_size, ref_mod.num_layers, ref_mod.bias, ref_mod.batch_first,
+            ref_mod.dropout, ref_mod.bidirectional,
+        )  # fmt: skip
+        given = ref_mod.get_quantized_weight_bias_dict().items()
+        made.set_weight_bias({k: v if k.startswith("weight") or v is None else v.detach() for k, v in given})
+        return made
+
 
 def _run_steps(cell: Cell, steps: list, states: list, backward: bool) -> tuple[list, list]:
     """Return the results of all steps in order, and the last states. Steps of packed sequences become shorter.
@@ -396,6 +411,19 @@ class RNNCellBase(nn.Module):
             _quantized(mod.weight_ih, qconfig), _quantized(mod.weight_hh, qconfig), mod.bias_ih.detach(),
             mod.bias_hh.detach(),
         )  # fmt: skip
+        return made
+
+    @classmethod
+    def from_reference(cls, ref_mod: Any) -> Any:
+        """Make the cell of a reference one, which has quantized weights.
+
+        Args:
+            ref_mod: The reference cell.
+        """
+        named = {"nonlinearity": ref_mod.nonlinearity} if hasattr(ref_mod, "nonlinearity") else {}
+        made = cls(ref_mod.input_size, ref_mod.hidden_size, ref_mod.bias, **named)
+        biases = [bias if bias is None else bias.detach() for bias in (ref_mod.bias_ih, ref_mod.bias_hh)]
+        made._set(ref_mod.get_quantized_weight_ih(), ref_mod.get_quantized_weight_hh(), *biases)
         return made
 
 

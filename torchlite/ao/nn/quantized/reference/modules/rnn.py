@@ -133,7 +133,8 @@ class RNNCellBase(_QuantizedWeights, nn.RNNCellBase):
         weight, options = mod.weight_ih, [mod.input_size, mod.hidden_size, mod.bias]
         if hasattr(mod, "nonlinearity"):
             options.append(mod.nonlinearity)
-        made = cls(*options, weight.device, weight.dtype, weight_qparams_dict)
+        make: Any = cls
+        made = make(*options, weight.device, weight.dtype, weight_qparams_dict)
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             setattr(made, name, getattr(mod, name))
         return made

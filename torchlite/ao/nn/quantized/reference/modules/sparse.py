@@ -90,9 +90,7 @@ class EmbeddingBag(nn.EmbeddingBag, ReferenceQuantizedModule):
         )  # fmt: skip
 
     @classmethod
-    def from_float(
-        cls, mod: Any, weight_qparams: dict[str, Any], use_precomputed_fake_quant: bool = False
-    ) -> Any:
+    def from_float(cls, mod: Any, weight_qparams: dict[str, Any], use_precomputed_fake_quant: bool = False) -> Any:
         """The layer of a float one.
 
         Args:

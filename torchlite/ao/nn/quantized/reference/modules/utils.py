@@ -16,7 +16,7 @@ _INTEGERS = {
     torch.quint8: (torch.uint8, 0, 255), torch.qint8: (torch.int8, -128, 127),
     torch.qint32: (torch.int32, -(2**31), 2**31 - 1),
 }  # fmt: skip
-USUAL = {"qscheme": torch.per_tensor_affine, "dtype": torch.quint8, "scale": 1.0, "zero_point": 0}
+USUAL: dict[str, Any] = {"qscheme": torch.per_tensor_affine, "dtype": torch.quint8, "scale": 1.0, "zero_point": 0}
 
 
 def as_buffer(value: Any, dtype: Any, device: Any) -> Any:
@@ -30,13 +30,15 @@ def _unsupported(dtype: Any, qscheme: Any) -> ValueError:
     return ValueError(f"Unsupported dtype and qscheme: {dtype}, {qscheme}")
 
 
-def _decomposed(weight: Any, qscheme: Any, dtype: Any, scale: Any, zero_point: Any, axis: int, limits: tuple) -> tuple:
+def _decomposed(weight: Any, qparams: tuple, limits: tuple) -> tuple:
     """Return the integers of a weight as a plain tensor, and the numbers that they stand for."""
+    qscheme, dtype, scale, zero_point, axis = qparams
     if dtype not in _INTEGERS:
         raise _unsupported(dtype, qscheme)
     plain, low, high = _INTEGERS[dtype]
     low, high = (low, high) if None in limits else limits
     ops = torch.ops.quantized_decomposed
+    rest: Any
     if qscheme in _PER_CHANNEL:
         rest = (scale, zero_point, axis, low, high, plain)
         integers = ops.quantize_per_channel(weight, *rest)
@@ -98,7 +100,7 @@ class ReferenceQuantizedModule(Module):
         return self.weight_qscheme, self.weight_dtype, scale, zero_point, self.weight_axis_int
 
     def _decomposed_weight(self) -> tuple:
-        return _decomposed(self.weight, *self._qparams(), (self.weight_quant_min, self.weight_quant_max))
+        return _decomposed(self.weight, self._qparams(), (self.weight_quant_min, self.weight_quant_max))
 
     def get_weight(self) -> Any:
         """The numbers that the weight has after it was quantized."""
