@@ -75,7 +75,7 @@ def test_parts_follow_the_size():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("slowly", [True, False])
 def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
-    """The transposed product of few rows, whatever kernels BLAS has; its tasks have the bits of the engine's product."""
+    """The transposed product of few rows, whatever BLAS has; its tasks have the bits of the engine's product."""
     numpy_backend.large_kernels(0)  # an engine's products serve from now on, as in a program with large arrays
     monkeypatch.setattr(deterministic_gemm, "copies_transposed_slowly", lambda dtype: slowly)
     rng = np.random.default_rng(0)
