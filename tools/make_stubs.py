@@ -352,6 +352,7 @@ def module_stub() -> str:
         *(f"from math import {name} as {name}\n" for name in ("e", "inf", "nan", "pi")),
         "\n",
         *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
+        "from ._compile import _disable_dynamo as _disable_dynamo\n",
         "from ._dynamo.eval_frame import compile as compile\n",
         "from ._serialization.pytorch_file import PyTorchFileReader as PyTorchFileReader\n",
         "from ._serialization.pytorch_file import PyTorchFileWriter as PyTorchFileWriter\n",

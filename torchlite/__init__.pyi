@@ -71,6 +71,7 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
+from ._compile import _disable_dynamo as _disable_dynamo
 from ._dynamo.eval_frame import compile as compile
 from ._serialization.pytorch_file import PyTorchFileReader as PyTorchFileReader
 from ._serialization.pytorch_file import PyTorchFileWriter as PyTorchFileWriter

@@ -77,6 +77,9 @@ class Callbacks:
     higher_order_class: Callable[[], type]  # `HigherOrderOperator`
     higher_order_namespace: Callable[[], Any]  # `torch.ops.higher_order`
     decomposed_library: Callable[[], Any]  # the library of `torch.ops.quantized_decomposed`
+    convert_observed: Callable[..., Any]  # `torch.ao.quantization.convert`
+    prepare_to_quantize: Callable[..., Any]  # `torch.ao.quantization.prepare`
+    prepare_to_train_quantized: Callable[..., Any]  # `torch.ao.quantization.prepare_qat`
     declare_collectives: Callable[[], None]  # defines the ops of `torch.ops._c10d_functional`
     get_rank: Callable[..., int]
     get_world_size: Callable[..., int]

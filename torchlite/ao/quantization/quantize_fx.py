@@ -5,43 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite import fx
-from torchlite.ao.nn.quantized import FloatFunctional, FXFloatFunctional
 from torchlite.fx import GraphModule
-from torchlite.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY
 from torchlite.nn import Module
 
 from .fx.convert import convert
-from .fx.custom_config import ConvertCustomConfig, FuseCustomConfig, PrepareCustomConfig
+from .fx.custom_config import ConvertCustomConfig, FuseCustomConfig
 from .fx.fuse import from_deprecated_dict, fuse
-from .fx.prepare import prepare
-from .fx.tracer import QuantizationTracer
+from .fx.graph_module import attach_preserved_attrs_to_model, preserved_attributes
+from .fx.prepare import trace_and_prepare
+from .fx.tracer import QuantizationTracer as QuantizationTracer
 from .fx.tracer import ScopeContextManager as ScopeContextManager
-from .fx.utils import get_skipped_module_name_and_classes
-from .qconfig_mapping import QConfigMapping
 
 __all__ = ["convert_fx", "convert_to_reference_fx", "fuse_fx", "prepare_fx", "prepare_qat_fx"]
-
-
-def attach_preserved_attrs_to_model(model: Any, preserved_attrs: dict[str, Any]) -> None:
-    """Gives a model attributes, which copies of it keep.
-
-    Args:
-        model: The module of a graph.
-        preserved_attrs: The attributes by name.
-
-    Example:
-        >>> model = torch.fx.symbolic_trace(torch.nn.ReLU())
-        >>> torch.ao.quantization.quantize_fx.attach_preserved_attrs_to_model(model, {"level": 3})
-        >>> model.level
-        3
-    """
-    model.meta[_USER_PRESERVED_ATTRIBUTES_KEY] = dict(preserved_attrs)
-    for name, value in preserved_attrs.items():
-        setattr(model, name, value)
-
-
-def _preserved(model: Any, names: list[str]) -> dict[str, Any]:
-    return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
 
 def _check_is_graph_module(model: Any) -> None:
@@ -51,55 +26,9 @@ def _check_is_graph_module(model: Any) -> None:
         )
 
 
-def _swap_ff_with_fxff(model: Module) -> None:
-    """Put modules without observers in place of arithmetic modules with them."""
-    for name, module in model.named_children():
-        if isinstance(module, FloatFunctional):
-            model._modules[name] = FXFloatFunctional()
-        else:
-            _swap_ff_with_fxff(module)
-
-
 def _fuse_fx(model: Any, is_qat: bool, fuse_custom_config: Any = None, backend_config: Any = None) -> GraphModule:
     _check_is_graph_module(model)
     return fuse(model, is_qat, fuse_custom_config, backend_config)
-
-
-def _prepare_fx(
-    model: Module, qconfig_mapping: Any, is_qat: bool, example_inputs: tuple[Any, ...],
-    prepare_custom_config: Any = None, _equalization_config: Any = None, backend_config: Any = None,
-    is_standalone_module: bool = False,
-) -> GraphModule:  # fmt: skip
-    custom = from_deprecated_dict(
-        prepare_custom_config, PrepareCustomConfig, "prepare", "prepare_custom_config_dict", 4
-    )
-    custom = PrepareCustomConfig() if custom is None else custom
-    equalization = QConfigMapping() if _equalization_config is None else _equalization_config
-    _swap_ff_with_fxff(model)
-    kept = _preserved(model, custom.preserved_attributes)
-    tracer = QuantizationTracer(*get_skipped_module_name_and_classes(custom, is_standalone_module))
-    traced = GraphModule(model, tracer.trace(model))
-    fused = _fuse_fx(
-        traced, is_qat, FuseCustomConfig().set_preserved_attributes(custom.preserved_attributes), backend_config
-    )
-    made = prepare(
-        fused, qconfig_mapping, is_qat, tracer.node_name_to_scope, example_inputs=example_inputs,
-        prepare_custom_config=custom, _equalization_config=equalization, backend_config=backend_config,
-        is_standalone_module=is_standalone_module,
-    )  # fmt: skip
-    attach_preserved_attrs_to_model(made, kept)
-    return made
-
-
-def _prepare_standalone_module_fx(
-    model: Module, qconfig_mapping: Any, is_qat: bool, example_inputs: tuple[Any, ...],
-    prepare_custom_config: Any = None, backend_config: Any = None,
-) -> GraphModule:  # fmt: skip
-    """The module with observers, of one that is quantized by itself."""
-    return _prepare_fx(
-        model, qconfig_mapping, is_qat, example_inputs, prepare_custom_config, backend_config=backend_config,
-        is_standalone_module=True,
-    )  # fmt: skip
 
 
 def fuse_fx(model: Module, fuse_custom_config: Any = None, backend_config: Any = None) -> GraphModule:
@@ -117,7 +46,7 @@ def fuse_fx(model: Module, fuse_custom_config: Any = None, backend_config: Any =
     """
     custom = from_deprecated_dict(fuse_custom_config, FuseCustomConfig, "fuse", "fuse_custom_config_dict")
     custom = FuseCustomConfig() if custom is None else custom
-    kept = _preserved(model, custom.preserved_attributes)
+    kept = preserved_attributes(model, custom.preserved_attributes)
     made = _fuse_fx(fx.symbolic_trace(model), False, custom, backend_config)
     attach_preserved_attrs_to_model(made, kept)
     return made
@@ -147,7 +76,7 @@ def prepare_fx(
         >>> [node.name for node in model.graph.nodes if "activation" in node.name]
         ['activation_post_process_0', 'activation_post_process_1']
     """
-    return _prepare_fx(
+    return trace_and_prepare(
         model, qconfig_mapping, False, example_inputs, prepare_custom_config, _equalization_config, backend_config
     )
 
@@ -176,7 +105,7 @@ def prepare_qat_fx(
         >>> hasattr(getattr(model, "0"), "weight_fake_quant")
         True
     """
-    return _prepare_fx(
+    return trace_and_prepare(
         model, qconfig_mapping, True, example_inputs, prepare_custom_config, backend_config=backend_config
     )
 
@@ -191,7 +120,7 @@ def _convert_fx(
     )
     custom = ConvertCustomConfig() if custom is None else custom
     _check_is_graph_module(graph_module)
-    kept = _preserved(graph_module, custom.preserved_attributes)
+    kept = preserved_attributes(graph_module, custom.preserved_attributes)
     made = convert(
         graph_module, is_reference, custom, is_standalone_module, _remove_qconfig_flag=_remove_qconfig,
         qconfig_mapping=qconfig_mapping, backend_config=backend_config, is_decomposed=is_decomposed,

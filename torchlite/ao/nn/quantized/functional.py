@@ -125,6 +125,8 @@ def _convolution(rank: int) -> Any:
     ) -> Tensor:  # fmt: skip
         if padding_mode != "zeros":
             raise NotImplementedError("Only zero-padding is supported!")
+        if dtype is not torch.quint8:
+            raise NotImplementedError(f"Only torch.quint8 is supported for the result, got {dtype}")
         if input.dtype != torch.quint8:
             raise NotImplementedError("Only torch.quint8 is supported for activation tensor!")
         if weight.dtype != torch.qint8:

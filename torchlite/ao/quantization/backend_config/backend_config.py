@@ -306,6 +306,26 @@ class BackendPatternConfig:
         return {**found, **{key: getattr(self, name) for name, key in _KEYS.items() if _is_set(getattr(self, name))}}
 
 
+def _check_length(pattern: Any) -> None:
+    if len(pattern) not in (2, 3):
+        raise ValueError(f"Expected a tuple with 2 or 3 elements, got: {pattern}")
+
+
+def _get_pattern_in_reversed_nested_tuple_format(config: BackendPatternConfig) -> Any:
+    """The pattern in nested tuples: the last call, and that which makes its argument."""
+    if config._pattern_complex_format is not None:
+        return config._pattern_complex_format
+    if config.pattern is None:
+        raise ValueError("Either 'pattern' or 'pattern_complex_format' must be specified")
+    if not isinstance(config.pattern, tuple):
+        return config.pattern
+    _check_length(config.pattern)
+    first, *rest = config.pattern
+    for part in rest:
+        first = (part, first)
+    return first
+
+
 class BackendConfig:
     """The patterns that a backend quantizes.
 
@@ -341,8 +361,6 @@ class BackendConfig:
         Args:
             config: Its configuration.
         """
-        from .utils import _get_pattern_in_reversed_nested_tuple_format
-
         self._pattern_complex_format_to_config[_get_pattern_in_reversed_nested_tuple_format(config)] = config
         return self
 

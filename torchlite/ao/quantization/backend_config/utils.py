@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .backend_config import BackendConfig, BackendPatternConfig, DTypeConfig
+from .backend_config import BackendConfig, BackendPatternConfig, DTypeConfig, _check_length
 
 __all__ = [
     "entry_to_pretty_str", "get_fused_module_classes", "get_fuser_method_mapping",
@@ -148,26 +148,6 @@ def entry_to_pretty_str(entry: dict[str, Any]) -> str:
     done = ("pattern", "dtype_configs", types)
     lines += [f"  '{key}': {value}," for key, value in entry.items() if key not in done]
     return "\n".join([*lines, "}"])
-
-
-def _check_length(pattern: Any) -> None:
-    if len(pattern) not in (2, 3):
-        raise ValueError(f"Expected a tuple with 2 or 3 elements, got: {pattern}")
-
-
-def _get_pattern_in_reversed_nested_tuple_format(config: BackendPatternConfig) -> Any:
-    """The pattern in nested tuples: the last call, and that which makes its argument."""
-    if config._pattern_complex_format is not None:
-        return config._pattern_complex_format
-    if config.pattern is None:
-        raise ValueError("Either 'pattern' or 'pattern_complex_format' must be specified")
-    if not isinstance(config.pattern, tuple):
-        return config.pattern
-    _check_length(config.pattern)
-    first, *rest = config.pattern
-    for part in rest:
-        first = (part, first)
-    return first
 
 
 def _last_first(config: BackendPatternConfig) -> Any:

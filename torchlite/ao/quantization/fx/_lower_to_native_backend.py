@@ -13,7 +13,6 @@ from torchlite.nn import functional as F
 from ..quantization_mappings import get_quantized_operator
 from ..utils import _parent_name
 from . import _lowering_tables as tables
-from .convert import is_dequantize
 from .graph_module import keep_packed_weights
 from .utils import (
     _get_module,
@@ -23,6 +22,7 @@ from .utils import (
     get_new_attr_name_with_prefix,
     get_qconv_prepack_op,
     graph_module_from_producer_nodes,
+    is_dequantize,
 )
 
 ORIGINAL_WEIGHTS_LOOKUP = "original_weights_lookup"

@@ -36,9 +36,7 @@ STATIC_FUSED: dict[Any, tuple[Any, Any]] = {
 TWO_INPUTS: dict[Any, tuple[Any, Any]] = {
     nni.ConvAdd2d: (nnqr.Conv2d, nniq.ConvAdd2d), nni.ConvAddReLU2d: (nnqr.Conv2d, nniq.ConvAddReLU2d),
 }  # fmt: skip
-DYNAMIC_FUSED: dict[Any, tuple[Any, Any]] = {
-    nni.LinearReLU: (nnqr.Linear, nniq.dynamic.LinearReLU)  # type: ignore[attr-defined]
-}
+DYNAMIC_FUSED: dict[Any, tuple[Any, Any]] = {nni.LinearReLU: (nnqr.Linear, nniq.dynamic.LinearReLU)}
 # Layers with a scale of the output, but without a weight that an observer saw.
 _SPECIAL = """BatchNorm2d BatchNorm3d ELU LeakyReLU Hardswish InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm
     Dropout Softmax PReLU"""

@@ -41,6 +41,7 @@ from ._equalize import convert_eq_obs, update_obs_for_equalization
 from .custom_config import ConvertCustomConfig
 from .fuse import from_deprecated_dict
 from .graph_module import _is_observed_standalone_module
+from .lower_to_fbgemm import lower_to_fbgemm
 from .qconfig_mapping_utils import (
     _compare_prepare_convert_qconfig_mappings,
     _generate_node_name_to_qconfig,
@@ -57,6 +58,7 @@ from .utils import (
     create_getattr_from_value,
     get_custom_module_class_keys,
     graph_module_from_producer_nodes,
+    is_dequantize,
     node_arg_is_weight,
 )
 
@@ -71,11 +73,6 @@ _QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.float8_e5m2, torch.
 def _has_none_qconfig(node: Any, node_name_to_qconfig: dict[str, Any]) -> bool:
     """True if the user chose not to quantize a node."""
     return isinstance(node, Node) and node_name_to_qconfig.get(node.name, True) is None
-
-
-def is_dequantize(node: Any) -> bool:
-    """True if a node gives the numbers of a quantized tensor."""
-    return isinstance(node, Node) and node.op == "call_method" and node.target == "dequantize"
 
 
 def _without_dequantize(node: Node, dequantize: Any, graph: Graph) -> None:
@@ -256,8 +253,6 @@ def convert_standalone_module(
         is_reference: Whether layers compute on numbers.
         backend_config: The backend.
     """
-    from ..quantize_fx import convert_fx, convert_to_reference_fx
-
     observed = modules[str(node.target)]
     attributes = observed.meta["_observed_graph_module_attrs"]
     for place, arg in enumerate(node.args):
@@ -265,7 +260,7 @@ def convert_standalone_module(
             _without_dequantize(node, arg, model.graph)
     if attributes.standalone_module_output_quantized_idxs:
         _insert_dequantize_node(node, model.graph)
-    made = (convert_to_reference_fx if is_reference else convert_fx)(observed, backend_config=backend_config)
+    made = convert(observed, is_reference, backend_config=backend_config)
     _set(modules, node.target, made)
     modules[str(node.target)] = made
 
@@ -477,8 +472,6 @@ def convert(
     graph.eliminate_dead_code()
     made = GraphModule(model, graph)
     if not is_reference:
-        from .lower_to_fbgemm import lower_to_fbgemm
-
         made = lower_to_fbgemm(made, qconfigs, attributes.node_name_to_scope, keep_original_weights)
     if _remove_qconfig_flag:
         _remove_qconfig(made)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlite.fx import GraphModule
 from torchlite.fx.graph import Graph
+from torchlite.fx.graph_module import _USER_PRESERVED_ATTRIBUTES_KEY
 from torchlite.nn import Module
 
 __all__ = ["FusedGraphModule", "ObservedGraphModule", "ObservedStandaloneGraphModule", "QuantizedGraphModule"]
@@ -15,6 +16,29 @@ _STATE = {
     "_is_qat", "_node_name_to_qconfig", "_node_name_to_scope", "_observed_node_names", "_patterns",
     "_prepare_custom_config", "_qconfig_mapping",
 }  # fmt: skip
+
+
+def attach_preserved_attrs_to_model(model: Any, preserved_attrs: dict[str, Any]) -> None:
+    """Gives a model attributes, which copies of it keep.
+
+    Args:
+        model: The module of a graph.
+        preserved_attrs: The attributes by name.
+
+    Example:
+        >>> model = torch.fx.symbolic_trace(torch.nn.ReLU())
+        >>> torch.ao.quantization.quantize_fx.attach_preserved_attrs_to_model(model, {"level": 3})
+        >>> model.level
+        3
+    """
+    model.meta[_USER_PRESERVED_ATTRIBUTES_KEY] = dict(preserved_attrs)
+    for name, value in preserved_attrs.items():
+        setattr(model, name, value)
+
+
+def preserved_attributes(model: Any, names: list[str]) -> dict[str, Any]:
+    """Those of some attributes that a model has."""
+    return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
 
 class FusedGraphModule(GraphModule):

@@ -7,8 +7,10 @@ import warnings
 from typing import Any
 
 import torchlite as torch
+from torchlite.ao.nn.quantized import FloatFunctional, FXFloatFunctional
 from torchlite.fx import GraphModule
 from torchlite.fx.graph import Node
+from torchlite.nn import Module
 
 from ..backend_config import BackendConfig, DTypeConfig, get_native_backend_config
 from ..backend_config.utils import get_fusion_pattern_to_root_node_getter, get_module_to_qat_module
@@ -19,8 +21,9 @@ from ..quantize import convert as convert_modules
 from ..quantize import propagate_qconfig_
 from ..utils import _parent_name, get_qconfig_dtypes, get_swapped_custom_module_class
 from ._equalize import is_equalization_observer, node_supports_equalization
-from .custom_config import PrepareCustomConfig, StandaloneModuleConfigEntry
-from .fuse import from_deprecated_dict
+from .custom_config import FuseCustomConfig, PrepareCustomConfig, StandaloneModuleConfigEntry
+from .fuse import from_deprecated_dict, fuse
+from .graph_module import attach_preserved_attrs_to_model, preserved_attributes
 from .match_utils import _find_matches, _flat
 from .pattern_utils import _sorted_patterns_dict
 from .qconfig_mapping_utils import (
@@ -30,6 +33,7 @@ from .qconfig_mapping_utils import (
     _update_qconfig_for_qat,
 )
 from .quantize_handler import _default_root_node_getter, _get_pattern_to_quantize_handlers
+from .tracer import QuantizationTracer
 from .utils import (
     NON_QUANTIZABLE_WEIGHT_OPS,
     ObservedGraphModuleAttrs,
@@ -42,6 +46,7 @@ from .utils import (
     get_custom_module_class_keys,
     get_new_attr_name_with_prefix,
     get_non_observable_arg_indexes_and_types,
+    get_skipped_module_name_and_classes,
     node_arg_is_bias,
     node_arg_is_weight,
 )
@@ -450,16 +455,15 @@ def _prepare_standalone_modules(
     modules: dict[str, Any], matches: dict[str, _Match], custom: PrepareCustomConfig, backend: Any, is_qat: bool
 ) -> None:
     """Replace the modules that are quantized by themselves by prepared ones."""
-    from ..quantize_fx import _prepare_standalone_module_fx
-
     for match in matches.values():
         if match.handler is None or not match.handler.is_standalone_module():
             continue
         node = match.last
         entry = _entry_of_standalone(node, modules, custom, match.qconfig, backend)
-        prepared = _prepare_standalone_module_fx(
+        prepared = trace_and_prepare(
             modules[node.target], entry.qconfig_mapping, is_qat, entry.example_inputs,
             prepare_custom_config=entry.prepare_custom_config, backend_config=entry.backend_config,
+            is_standalone_module=True,
         )  # fmt: skip
         parent, name = _parent_name(node.target)
         setattr(modules[parent], name, prepared)
@@ -581,4 +585,50 @@ def prepare(
         attributes.is_observed_standalone_module = True
         attributes.standalone_module_input_quantized_idxs = custom.input_quantized_indexes
         attributes.standalone_module_output_quantized_idxs = custom.output_quantized_indexes
+    return made
+
+
+def _swap_ff_with_fxff(model: Module) -> None:
+    """Put modules without observers in place of arithmetic modules with them."""
+    for name, module in model.named_children():
+        if isinstance(module, FloatFunctional):
+            model._modules[name] = FXFloatFunctional()
+        else:
+            _swap_ff_with_fxff(module)
+
+
+def trace_and_prepare(
+    model: Module, qconfig_mapping: Any, is_qat: bool, example_inputs: tuple[Any, ...],
+    prepare_custom_config: Any = None, _equalization_config: Any = None, backend_config: Any = None,
+    is_standalone_module: bool = False,
+) -> GraphModule:  # fmt: skip
+    """The module of a model's graph with fused layers and observers.
+
+    Args:
+        model: The model, whose arithmetic modules are replaced.
+        qconfig_mapping: The configurations.
+        is_qat: Whether it is for quantization aware training.
+        example_inputs: No effect.
+        prepare_custom_config: What else the user chose. Default: nothing.
+        _equalization_config: The configurations of equalization. Default: none.
+        backend_config: The backend. Default: PyTorch's own kernels.
+        is_standalone_module: Whether the model is within another. Default: ``False``.
+    """
+    custom = from_deprecated_dict(
+        prepare_custom_config, PrepareCustomConfig, "prepare", "prepare_custom_config_dict", 4
+    )
+    custom = PrepareCustomConfig() if custom is None else custom
+    equalization = QConfigMapping() if _equalization_config is None else _equalization_config
+    _swap_ff_with_fxff(model)
+    kept = preserved_attributes(model, custom.preserved_attributes)
+    tracer = QuantizationTracer(*get_skipped_module_name_and_classes(custom, is_standalone_module))
+    traced = GraphModule(model, tracer.trace(model))
+    kept_names = FuseCustomConfig().set_preserved_attributes(custom.preserved_attributes)
+    fused = fuse(traced, is_qat, kept_names, backend_config)
+    made = prepare(
+        fused, qconfig_mapping, is_qat, tracer.node_name_to_scope, example_inputs=example_inputs,
+        prepare_custom_config=custom, _equalization_config=equalization, backend_config=backend_config,
+        is_standalone_module=is_standalone_module,
+    )  # fmt: skip
+    attach_preserved_attrs_to_model(made, kept)
     return made

@@ -413,3 +413,8 @@ def _qconfig_satisfies_dtype_config_constraints(
     if complaint is not None:
         warnings.warn(complaint, stacklevel=2)
     return complaint is None
+
+
+def is_dequantize(node: Any) -> bool:
+    """True if a node gives the numbers of a quantized tensor."""
+    return isinstance(node, Node) and node.op == "call_method" and node.target == "dequantize"

@@ -59,7 +59,7 @@ def _container(name: str, **kinds: Any) -> Any:
 ConvReLU1d = _container("ConvReLU1d", conv=nn.Conv1d, relu=nn.ReLU)
 ConvReLU2d = _container("ConvReLU2d", conv=nn.Conv2d, relu=nn.ReLU)
 ConvReLU3d = _container("ConvReLU3d", conv=nn.Conv3d, relu=nn.ReLU)
-LinearReLU = _container("LinearReLU", linear=nn.Linear, relu=nn.ReLU)
+LinearReLU: Any = _container("LinearReLU", linear=nn.Linear, relu=nn.ReLU)
 ConvBn1d = _container("ConvBn1d", conv=nn.Conv1d, bn=nn.BatchNorm1d)
 ConvBn2d = _container("ConvBn2d", conv=nn.Conv2d, bn=nn.BatchNorm2d)
 ConvBn3d = _container("ConvBn3d", conv=nn.Conv3d, bn=nn.BatchNorm3d)

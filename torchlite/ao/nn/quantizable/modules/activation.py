@@ -7,6 +7,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor, nn
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.ao.nn.quantized.modules.functional_modules import FloatFunctional
 from torchlite.nn import Parameter
 from torchlite.nn import functional as F
@@ -70,8 +71,6 @@ class MultiheadAttention(nn.MultiheadAttention):
         Args:
             other: The float layer, with a ``qconfig``.
         """
-        from torchlite.ao.quantization.quantize import prepare
-
         if type(other) is not cls._FLOAT_MODULE:
             raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")
         if not hasattr(other, "qconfig"):
@@ -90,7 +89,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         for linear, weight, bias in zip((made.linear_Q, made.linear_K, made.linear_V), weights, biases, strict=True):
             linear.weight, linear.bias = _copy(weight), _copy(bias)
         made.eval()
-        return prepare(made, inplace=True)
+        return CALLBACKS.prepare_to_quantize(made, inplace=True)
 
     @torch.jit.unused
     def dequantize(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor, nn
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.ao.nn.quantized.modules.functional_modules import FloatFunctional
 from torchlite.nn import Parameter
 
@@ -301,8 +302,6 @@ class LSTM(nn.Module):
             qconfig: Its configuration, if it has none.
             split_gates: Whether each gate has linear layers of its own. Default: ``False``.
         """
-        from torchlite.ao.quantization.quantize import prepare, prepare_qat
-
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")
         if not hasattr(other, "qconfig") and not qconfig:
@@ -317,7 +316,8 @@ class LSTM(nn.Module):
                 other, place, qconfig, batch_first=False, split_gates=split_gates
             )
         made.train(other.training)
-        return (prepare_qat if other.training else prepare)(made, inplace=True)
+        prepare = CALLBACKS.prepare_to_train_quantized if other.training else CALLBACKS.prepare_to_quantize
+        return prepare(made, inplace=True)
 
     @classmethod
     def from_observed(cls, other: Any) -> Any:

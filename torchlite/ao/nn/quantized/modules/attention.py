@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import torchlite as torch
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.ao.nn.quantizable.modules import activation
 
 __all__ = ["MultiheadAttention"]
@@ -58,9 +59,7 @@ class MultiheadAttention(activation.MultiheadAttention):
         Args:
             other: The observed layer.
         """
-        from torchlite.ao.quantization.quantize import convert
-
-        converted = convert(other, inplace=False, remove_qconfig=True)
+        converted = CALLBACKS.convert_observed(other, inplace=False, remove_qconfig=True)
         converted.__class__ = cls
         for name in ("bias_k", "bias_v"):
             row = getattr(converted, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.ao.nn.quantizable.modules import rnn
 
 __all__ = ["LSTM"]
@@ -57,10 +58,8 @@ class LSTM(rnn.LSTM):
         Args:
             other: The observed layer.
         """
-        from torchlite.ao.quantization.quantize import convert
-
         if not isinstance(other, cls._FLOAT_MODULE):
             raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")
-        converted = convert(other, inplace=False, remove_qconfig=True)
+        converted = CALLBACKS.convert_observed(other, inplace=False, remove_qconfig=True)
         converted.__class__ = cls
         return converted

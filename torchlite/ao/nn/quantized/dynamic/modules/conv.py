@@ -39,7 +39,8 @@ def _make(name: str) -> Any:
 
     document = f"""A `torch.nn.{name}` with a weight of eight bits. Each call quantizes the inputs by their range.
 
-    Its parameters are those of `torch.ao.nn.quantized.{name}`.
+    Its parameters are those of `torch.ao.nn.quantized.{name}`. `reduce_range` has no effect on the
+    module, as in PyTorch: its calls take one.
 
     Example:
         >>> import warnings

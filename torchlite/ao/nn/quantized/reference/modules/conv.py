@@ -113,6 +113,8 @@ def _make(name: str) -> Any:
     return type(name, (mixin, base), {"__doc__": document, "__module__": __name__, "_base": base})
 
 
-Conv1d, Conv2d, Conv3d = _make("Conv1d"), _make("Conv2d"), _make("Conv3d")
+Conv1d: Any = _make("Conv1d")
+Conv2d: Any = _make("Conv2d")
+Conv3d: Any = _make("Conv3d")
 ConvTranspose1d, ConvTranspose2d = _make("ConvTranspose1d"), _make("ConvTranspose2d")
 ConvTranspose3d = _make("ConvTranspose3d")
