@@ -305,4 +305,4 @@ def test_import_is_light():
         "import sys; before = set(sys.modules); import torchlite; print(len([m for m in sys.modules if m not in "
         "before and m.startswith('torchlite')]))"
     )
-    assert int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) < 150
+    assert int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) <= 150

@@ -10,11 +10,11 @@ from torchlite.utils import _pytree
 
 load_rows()
 # Ops that are not captured: what they give is uninitialised memory; they read elements, or write to parameters; Python
-# functions are among their arguments; they write to tensors that the capture itself makes.
+# functions or packed weights are among their arguments; they write to tensors that the capture itself makes.
 LEFT = frozenset(
     (
         "empty empty_like new_empty new_empty_strided _amp_update_scale_ _fused_adagrad _fused_adam _fused_rmsprop "
-        "_fused_sgd map_ map2_ fused_moving_avg_obs_fake_quant"
+        "_fused_sgd map_ map2_ fused_moving_avg_obs_fake_quant _constant_matmul _dynamic_linear"
     ).split()
 )
 

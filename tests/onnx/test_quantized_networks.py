@@ -51,5 +51,5 @@ def test_there_are_the_quantizers_forms():
         "QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger",
         "DynamicQuantizeLinear", "DynamicQuantizeLSTM", "MatMulNBits", "GatherBlockQuantized", "MatMulBnb4", "QGemm",
         "QLinearAdd", "QLinearConcat", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearAveragePool", "QLinearSoftmax",
-        "QLinearMul", "QLinearGlobalAveragePool",
+        "QLinearMul",
     }  # fmt: skip

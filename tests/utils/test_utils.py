@@ -301,7 +301,6 @@ def test_unsupported_features_raise_at_the_call():
     for refused, why in (
         (lambda: x.to_padded_tensor(0.0), "torch.Tensor.to_padded_tensor: nested tensors"),
         (lambda: torch.masked.masked_tensor(x, x > 0), "torch.masked.masked_tensor: masked tensors"),
-        (lambda: F.scaled_mm(x, x), "torch.nn.functional.scaled_mm: products of scaled"),
     ):
         with pytest.raises(NotImplementedError, match=f"torchlite has no {why}"):
             refused()

@@ -9,7 +9,12 @@ import torchlite as torch
 
 
 class ScalingType(enum.Enum):
-    """How scales are given: one of a matrix, one of each row, or one of each block."""
+    """How scales are given: one of a matrix, one of each row, or one of each block.
+
+    Example:
+        >>> torch.nn.functional.ScalingType.RowWise.value
+        1
+    """
 
     TensorWise = 0
     RowWise = 1
@@ -20,7 +25,12 @@ class ScalingType(enum.Enum):
 
 
 class SwizzleType(enum.Enum):
-    """The order of scales in memory."""
+    """The order of scales in memory.
+
+    Example:
+        >>> torch.nn.functional.SwizzleType.NO_SWIZZLE.value
+        0
+    """
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1

@@ -32,6 +32,7 @@ from ..._library.tags import Tag
 from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
+from ..._types.quantized_levels import LevelsMatrix
 from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
@@ -307,6 +308,8 @@ class OpRecorder(DispatchMode):
                     f" {value}: it is used in a graph within, which it is not given to as a tensor."
                 )
             return self.unbacked.node(value)
+        if isinstance(value, LevelsMatrix):
+            raise NotImplementedError("Packed weights of quantized layers are no values of a graph")
         return value
 
     def asking(self) -> str | None:

@@ -106,6 +106,7 @@ def observe_and_fake_quantize(
     quant_max: int, ch_axis: int, per_row_fake_quant: bool = False, symmetric_quant: bool = False,
 ) -> str:  # fmt: skip
     """The file has the scale and zero point of now: an observer does not move them there."""
+    del observer_on, running_min, running_max, averaging_const, symmetric_quant
     switch = w.initializers.get(fake_quant_on.name)
     if switch is not None and not any(bytes(switch.raw_data)):
         return x.name
@@ -113,8 +114,16 @@ def observe_and_fake_quantize(
 
 
 @translates("aten._fused_moving_avg_obs_fq_helper")
-def observe_and_fake_quantize_with_mask(w: OnnxGraphBuilder, *args: Any) -> list[str | None]:
-    return [observe_and_fake_quantize(w, *args), None]
+def observe_and_fake_quantize_with_mask(
+    w: OnnxGraphBuilder, x: WriterValue, observer_on: Any, fake_quant_on: WriterValue, running_min: Any,
+    running_max: Any, scale: WriterValue, zero_point: WriterValue, averaging_const: float, quant_min: int,
+    quant_max: int, ch_axis: int, per_row_fake_quant: bool = False, symmetric_quant: bool = False,
+) -> list[str | None]:  # fmt: skip
+    out = observe_and_fake_quantize(
+        w, x, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min,
+        quant_max, ch_axis, per_row_fake_quant, symmetric_quant,
+    )  # fmt: skip
+    return [out, None]
 
 
 @translates(f"{_OPS}fake_quant_per_channel")
@@ -136,6 +145,7 @@ def dequantize_per_tensor(
     w: OnnxGraphBuilder, input: WriterValue, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any, dtype: Any,
     *, out_dtype: Any = None,
 ) -> str:  # fmt: skip
+    del quant_min, quant_max, dtype  # the levels are in the range, and have the dtype
     return _dequantize(w, input, scale, zero_point, input.dtype, None, out_dtype)
 
 
@@ -152,6 +162,7 @@ def dequantize_per_channel(
     w: OnnxGraphBuilder, input: WriterValue, scales: Any, zero_points: Any, axis: int, quant_min: int, quant_max: int,
     dtype: Any, *, out_dtype: Any = None,
 ) -> str:  # fmt: skip
+    del quant_min, quant_max, dtype  # the levels are in the range, and have the dtype
     return _dequantize(w, input, scales, zero_points, input.dtype, axis, out_dtype)
 
 
@@ -181,6 +192,7 @@ def choose_qparams(
     w: OnnxGraphBuilder, input: WriterValue, quant_min: int, quant_max: int, eps: float, dtype: Any
 ) -> list[str]:
     """The scale and zero point of the range from the least to the greatest number and zero."""
+    del dtype  # the zero point is int64 for each
     zero = w.constant(0.0, "float32")
     least = w.op("Min", w.op("ReduceMin", input, keepdims=0), zero)
     greatest = w.op("Max", w.op("ReduceMax", input, keepdims=0), zero)

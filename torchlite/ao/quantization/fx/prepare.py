@@ -132,7 +132,7 @@ class _Observation:
         equalization: dict[str, Any], backend: BackendConfig, observed_names: set[str], is_qat: bool,
     ) -> None:  # fmt: skip
         self.model, self.graph, self.matches, self.qconfigs = model, model.graph, matches, qconfigs
-        self.custom, self.equalization, self.backend = custom, equalization, backend
+        self.custom, self.equalization, self.backend_config = custom, equalization, backend
         self.observed_names, self.is_qat = observed_names, is_qat
         self.modules: dict[str, Any] = dict(model.named_modules(remove_duplicate=False))
         self.device = assert_and_get_unique_device(model)
@@ -148,7 +148,11 @@ class _Observation:
             return dict(_NO_TENSORS)
         activation, weight, is_dynamic = get_qconfig_dtypes(qconfig)
         is_half = activation is torch.float16 and weight is torch.float16 and not is_dynamic
-        config = self.backend._pattern_complex_format_to_config.get(node.target) if node.op == "call_function" else None
+        config = (
+            self.backend_config._pattern_complex_format_to_config.get(node.target)
+            if node.op == "call_function"
+            else None
+        )
         places = {} if config is None else config._input_type_to_index
         return {
             **_ends(qconfig), "weight_obs_or_fq_ctr": qconfig.weight,
@@ -200,7 +204,7 @@ class _Observation:
         """True if the backend has the dtypes of a match's configuration for its pattern."""
         if match is None or match.pattern is None:
             return True
-        config = self.backend._pattern_complex_format_to_config.get(match.pattern)
+        config = self.backend_config._pattern_complex_format_to_config.get(match.pattern)
         first, last = self.root_of(match), match.nodes[0]
         return any(
             all(
@@ -434,7 +438,7 @@ class _Observation:
     # -- modules that are prepared by themselves --------------------------------------------------------------------
 
     def entry_of_standalone(self, node: Node, qconfig: Any) -> StandaloneModuleConfigEntry:
-        return _entry_of_standalone(node, self.modules, self.custom, qconfig, self.backend)
+        return _entry_of_standalone(node, self.modules, self.custom, qconfig, self.backend_config)
 
 
 def _entry_of_standalone(
