@@ -440,3 +440,20 @@ def test_a_module_names_the_tracer_that_a_pickle_finds():
     for cls, wanted in ((Known, Known), (Local, None)):
         module = GraphModule(torch.nn.Module(), cls().trace(lambda x: x + 1))
         assert module._tracer_cls is wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "keywords"),
+    [
+        ("max_pool1d", (2,), {"stride", "padding", "dilation", "ceil_mode", "return_indices"}),
+        ("max_pool2d", (2,), {"stride", "padding", "dilation", "ceil_mode", "return_indices"}),
+        ("max_pool3d", (2,), {"stride", "padding", "dilation", "ceil_mode", "return_indices"}),
+        ("max_pool1d_with_indices", (2,), {"stride", "padding", "dilation", "ceil_mode", "return_indices"}),
+        ("layer_norm", ((3,),), {"weight", "bias", "eps"}),
+        ("rms_norm", ((3,),), {"weight", "eps"}),
+    ],
+)
+def test_functions_of_which_torch_has_another_are_targets(name, args, keywords):
+    """Passes such as quantization look for the function of torch.nn.functional."""
+    node = next(n for n in symbolic_trace(lambda x: getattr(F, name)(x, *args)).graph.nodes if n.op == "call_function")
+    assert node.target is getattr(F, name) and node.args[1:] == args and set(node.kwargs) == keywords

@@ -10,6 +10,7 @@ import threading
 import typing
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -19,6 +20,7 @@ from .._dispatch.interceptors import InPlaceCall, Interceptor, strip_default_arg
 from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.op_functions import in_place_method
 from .._dispatch.op_record import EMPTY
+from .._dispatch.override_calls import python_calls
 from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from .._tensor.tensor_queries import _assert
@@ -163,7 +165,9 @@ class _ProxyInterceptor(Interceptor):
         if function.__class__ is InPlaceCall:
             name = "__setitem__" if op.name == "_setitem" else f"{op.function_name.rstrip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
-        function = _public_function_of(op, False) or function
+        # Of two functions with one name, that of torch.nn.functional is itself the node's target.
+        own = python_calls().get(getattr(function, "public", ""))
+        function = function if own else _public_function_of(op, False) or function
         if (public_name(function) or "").startswith(
             "torch.nn.functional."
         ) and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
@@ -173,6 +177,10 @@ class _ProxyInterceptor(Interceptor):
             if not asks.has_torch_function((*args, *kwargs.values())):
                 self._refuse_call(function)
             defaults = {p.name: p.default for p in op.params}
+            if own:  # parameters that only the other function has
+                kwargs = {**dict(zip(defaults, args, strict=False)), **kwargs}
+                defaults = {name: default for name, default in defaults.items() if name in chain(*own)}
+                args, kwargs = (), {name: value for name, value in kwargs.items() if name in defaults}
             return self._make_proxy_node(proxy, function, *pass_defaults_by_keyword(defaults, EMPTY, args, kwargs))
         args, kwargs = strip_default_args(op, args, kwargs)
         if args and is_method(function) and op.params[len(args) - 1].kind == "varargs":

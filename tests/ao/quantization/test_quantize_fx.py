@@ -63,3 +63,27 @@ def test_state_of_packed_weights_is_loaded():
     assert not torch.equal(first(x), second(x))
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     assert torch.equal(first(x), second(x))
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min")
+def test_a_pooled_tensor_stays_quantized():
+    mapping = torch.ao.quantization.get_default_qconfig_mapping("fbgemm")
+    x = torch.rand(2, 3, 4, 4)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.MaxPool2d(2)).eval()
+
+    class Pooled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = model[0]
+
+        def forward(self, x):
+            return torch.nn.functional.max_pool2d(self.conv(x), 2)
+
+    outputs = []
+    for net in (model, Pooled().eval()):
+        prepared = quantize_fx.prepare_fx(net, mapping, (x,))
+        prepared(x)
+        converted = quantize_fx.convert_fx(prepared)
+        assert [node.target for node in converted.graph.nodes][-2] == "dequantize"
+        outputs.append(converted(x))
+    assert torch.equal(*outputs)
