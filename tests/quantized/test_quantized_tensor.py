@@ -90,3 +90,21 @@ def test_sparse_and_quantized_tensors_keep_their_own_rules(quantized, device):
     sparse = torch.eye(2, device=device).to_sparse()
     assert (sparse + sparse).to_dense().tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert torch.relu(quantized).is_quantized and sparse.cpu().is_sparse
+
+
+def test_resizing_and_other_dtypes(device):
+    tensor = torch.quantize_per_tensor(torch.arange(6.0, device=device).reshape(2, 3), 0.5, 1, torch.quint8)
+    assert tensor.view(torch.uint8).tolist() == [[1, 3, 5], [7, 9, 11]]
+    assert tensor.as_strided_((2, 2), (1, 3)).dequantize().tolist() == [[0, 3], [1, 4]]
+    assert tensor.as_strided_((6,), (1,)).resize_(4, memory_format=torch.contiguous_format) is tensor
+    assert tensor.resize_(2, 2).int_repr().tolist() == [[1, 3], [5, 7]] and tensor.q_scale() == 0.5
+    channels = torch.quantize_per_channel(
+        torch.ones(2, 2, device=device), torch.ones(2, device=device), torch.zeros(2, device=device), 0, torch.qint8
+    )
+    with pytest.raises(RuntimeError, match="only resize quantized tensors with per-tensor"):
+        channels.resize_(1)
+    with pytest.raises(RuntimeError, match="uniformly quantized"):
+        channels.as_strided_((1,), (1,))
+    with pytest.raises(RuntimeError, match="load_scalar: invalid type"):
+        tensor.apply_(lambda x: x)
+    assert channels.shape == (2, 2) and tensor.shape == (2, 2)

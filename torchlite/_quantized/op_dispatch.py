@@ -114,6 +114,12 @@ def view(input: Any, shape: Any) -> Any:
     return wrap_quantized(out, quantizer)
 
 
+@register_rule("_view_dtype")
+def view_dtype(input: Any, dtype: Any) -> Any:
+    """The integers as another dtype."""
+    return input._values.view(dtype)
+
+
 @register_rule("unsqueeze")
 def unsqueeze(input: Any, dim: int) -> Any:
     """A dimension more; the axis of channels moves along."""

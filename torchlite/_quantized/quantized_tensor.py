@@ -15,7 +15,7 @@ from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
-from .quantizers import QUANTIZED
+from .quantizers import QUANTIZED, PerTensor
 
 _new = object.__new__
 
@@ -94,6 +94,21 @@ class QuantizedTensor(Tensor):
     def share_memory_(self) -> Any:
         self._values.share_memory_()
         return self
+
+    def resize_(self, *sizes: Any, memory_format: Any = contiguous_format) -> Any:
+        if not isinstance(self._quantizer, PerTensor):
+            raise RuntimeError("Can only resize quantized tensors with per-tensor schemes!")
+        self._values.resize_(*sizes, memory_format=memory_format)
+        return self
+
+    def as_strided_(self, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+        if not isinstance(self._quantizer, PerTensor):
+            raise RuntimeError("Setting strides is possible only on uniformly quantized tensor")
+        self._values.as_strided_(size, stride, storage_offset)
+        return self
+
+    def apply_(self, callable: Any) -> NoReturn:
+        raise RuntimeError("load_scalar: invalid type")
 
     def numpy(self, *, force: bool = False) -> NoReturn:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
