@@ -7,6 +7,7 @@ import pickle
 import warnings
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -559,3 +560,42 @@ def test_a_default_kernel_serves_all_devices(lib, device):
     lib.define("doubled(Tensor x) -> Tensor")
     torch.library.register_kernel(f"{lib.ns}::doubled", "default", lambda x: 2 * x, lib=lib)
     assert getattr(torch.ops, lib.ns).doubled(torch.ones(1, device=device)).item() == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "received"),
+    [
+        ("float", np.float32(1.5), 1.5), ("float", np.int64(3), 3.0), ("float", True, 1.0), ("float", np.array(2), 2.0),
+        ("float?", np.float32(1.5), 1.5), ("float?", torch.tensor(2), 2.0), ("float?", None, None),
+        ("int", np.int32(3), 3), ("int", np.float32(1.5), 1), ("int", np.True_, 1), ("int?", np.int64(4), 4),
+        ("bool", 1.5, True), ("bool", np.float64(0), False), ("bool", torch.tensor(2.0), True),
+        ("int[]", [np.int64(1), 2], [1, 2]), ("int[]", np.array([1, 2]), [1, 2]), ("float[]", np.array([1, 2]), [1, 2]),
+    ],
+)  # fmt: skip
+def test_numbers_of_numpy_and_of_tensors_are_converted(lib, kind, given, received):
+    seen = []
+    lib.define(f"take(Tensor x, {kind} y) -> Tensor")
+    lib.impl("take", lambda x, y: seen.append(y) or x.clone(), "CompositeExplicitAutograd")
+    torch.ops.lib_test.take(torch.ones(1), given)
+    assert seen == [received]
+    for one, wanted in zip(
+        *((part if isinstance(part, list) else [part]) for part in (seen[0], received)), strict=True
+    ):
+        assert type(one) is (float if kind == "float[]" else type(wanted))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("int", 1.5),
+        ("int", np.float64(1.5)),
+        ("float", "s"),
+        ("float", 1j),
+        ("float", np.complex64(1)),
+        ("Scalar", np.float32(1)),
+    ],
+)
+def test_other_numbers_are_refused(lib, kind, given):
+    lib.define(f"take(Tensor x, {kind} y) -> Tensor")
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        torch.ops.lib_test.take(torch.ones(1), given)

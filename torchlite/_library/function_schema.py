@@ -11,14 +11,18 @@ import typing
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from .._dispatch import call
 from .._types.devices import device
 from .._types.dtypes import dtype
 from .._types.layouts import layout, memory_format
 
 _NUMBERS = (int, float, bool, complex)
-# Types for which a tensor with one number serves.
-_NUMBER_TYPES = {"int": int, "SymInt": int, "float": float}
+# Types to which other numbers are converted: the conversion, and the types of Python that it takes.
+_CONVERSIONS: dict[str, tuple[Callable, tuple]] = {
+    "int": (int, ()), "SymInt": (int, ()), "float": (float, (bool,)), "bool": (bool, (float, complex)),
+}  # fmt: skip
 
 
 def _parse_integer(value: Any) -> bool:
@@ -223,9 +227,24 @@ def _split_at_commas(text: str) -> list[str]:
     return [part for part in (*parts, text[start:]) if part.strip()]
 
 
-def _is_one_number(value: Any) -> bool:
-    """True for a tensor with one number, whose value is at hand."""
-    return isinstance(value, call.Tensor) and value.numel() == 1 and value.device.type != "meta"
+def _to_numbers(value: Any, base: str) -> Any:
+    """A number of NumPy or in a tensor, or such items of a list, as Python's numbers of a base type."""
+    convert, others = _CONVERSIONS[base]
+    if value.__class__ in (list, tuple):
+        return [_to_numbers(item, base) for item in value] if any(map(_is_foreign_number, value)) else value
+    if _is_foreign_number(value):
+        value = value.item() if isinstance(value, (call.Tensor, np.ndarray)) else value
+        return value if isinstance(value, (complex, np.complexfloating)) and base != "bool" else convert(value)
+    return convert(value) if isinstance(value, others) else value
+
+
+def _is_foreign_number(value: Any) -> bool:
+    """True for a number of NumPy that is none of Python's, and for a tensor with one number, whose value is at hand."""
+    if isinstance(value, call.Tensor):
+        return value.numel() == 1 and value.device.type != "meta"
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufc" and not isinstance(value, (float, complex))
+    return isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"
 
 
 class FunctionSchema:
@@ -314,8 +333,10 @@ class FunctionSchema:
                 )
             if argument.type.suffixes and isinstance(value, _SEQUENCES[1]) and not isinstance(value, _LISTS):
                 value = list(value)
-            if not exact and argument.type.text in _NUMBER_TYPES and _is_one_number(value):
-                value = _NUMBER_TYPES[argument.type.text](value.item())
+            if not exact and argument.type.base in _CONVERSIONS:
+                if argument.type.suffixes and isinstance(value, np.ndarray) and value.ndim:
+                    value = list(value)
+                value = _to_numbers(value, argument.type.base)
             if not argument.type.holds(value) and not (
                 numbers and argument.type.text == "Tensor" and isinstance(value, _NUMBERS)
             ):
