@@ -56,6 +56,12 @@ def test_integers_make_a_tensor(device):
     assert q.dequantize().tolist() == [0.0, 1.0]
     integers[0] = 9
     assert q.int_repr().tolist() == [1, 3]
+    channels = torch._empty_per_channel_affine_quantized(
+        [1, 2, 3, 3], scales=torch.tensor([0.5, 2.0], device=device), zero_points=torch.tensor([0, 1], device=device),
+        axis=1, dtype=torch.qint8, device=device, memory_format=torch.channels_last,
+    )  # fmt: skip
+    assert channels.q_per_channel_scales().tolist() == [0.5, 2] and channels.q_per_channel_axis() == 1
+    assert channels.dtype is torch.qint8 and channels.is_contiguous(memory_format=torch.channels_last)
     empty = torch._empty_affine_quantized([2, 3], scale=0.1, zero_point=4, dtype=torch.qint32, device=device)
     assert (empty.shape, empty.q_zero_point(), empty.dtype) == ((2, 3), 4, torch.qint32)
 

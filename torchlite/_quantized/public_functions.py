@@ -286,11 +286,29 @@ def _make_per_channel_quantized_tensor(input: Any, scale: Any, zero_point: Any, 
     return wrap_quantized(input.detach().clone(), quantizer)
 
 
-def _empty_affine_quantized(size: Any, *, scale: float = 1, zero_point: int = 0, dtype: Any, device: Any = None) -> Any:
-    """A quantized tensor of a size, with any integers."""
+def _empty_integers(size: Any, dtype: Any, device: Any, memory_format: Any) -> Any:
     check_dtype(dtype)
     integers = next(integers for integers, quantized in QUANTIZED.items() if quantized is dtype)
-    return wrap_quantized(torch.empty(size, dtype=integers, device=device), PerTensor(float(scale), int(zero_point)))
+    return torch.empty(size, dtype=integers, device=device, memory_format=memory_format)
+
+
+def _empty_affine_quantized(
+    size: Any, *, scale: float = 1, zero_point: int = 0, dtype: Any, device: Any = None,
+    memory_format: Any = torch.contiguous_format,
+) -> Any:  # fmt: skip
+    """A quantized tensor of a size, with any integers."""
+    values = _empty_integers(size, dtype, device, memory_format)
+    return wrap_quantized(values, PerTensor(float(scale), int(zero_point)))
+
+
+def _empty_per_channel_affine_quantized(
+    size: Any, *, scales: Any, zero_points: Any, axis: int, dtype: Any, device: Any = None,
+    memory_format: Any = torch.contiguous_format,
+) -> Any:  # fmt: skip
+    """A quantized tensor of a size, with any integers and parameters for each channel."""
+    quantizer = make_per_channel(scales, zero_points, axis)
+    quantizer.check(tuple(size))
+    return wrap_quantized(_empty_integers(size, dtype, device, memory_format), quantizer)
 
 
 for _function in (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from .aliases import DeviceLike, DType, File, Number, TensorLike
+from .aliases import DeviceLike, DType, File, MemoryFormat, Number, TensorLike
 from .basic import Generator, Size, TypedStorage, device, dtype
 from .tensor import Tensor
 
@@ -749,7 +749,23 @@ def q_per_channel_axis(input: Tensor) -> _b.int:
 def _make_per_tensor_quantized_tensor(input: Tensor, scale: _b.float, zero_point: _b.int) -> Tensor: ...
 def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _b.int) -> Tensor: ...
 def _empty_affine_quantized(
-    size: Any, *, scale: _b.float = 1, zero_point: _b.int = 0, dtype: DType, device: DeviceLike = None
+    size: Any,
+    *,
+    scale: _b.float = 1,
+    zero_point: _b.int = 0,
+    dtype: DType,
+    device: DeviceLike = None,
+    memory_format: MemoryFormat = ...,
+) -> Tensor: ...
+def _empty_per_channel_affine_quantized(
+    size: Any,
+    *,
+    scales: Tensor,
+    zero_points: Tensor,
+    axis: _b.int,
+    dtype: DType,
+    device: DeviceLike = None,
+    memory_format: MemoryFormat = ...,
 ) -> Tensor: ...
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""

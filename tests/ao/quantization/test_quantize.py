@@ -182,15 +182,33 @@ class TestNames:
         assert torch.ao.nn.intrinsic.ConvReLU2d.__module__.endswith("ao.nn.intrinsic.modules.fused")
 
     @pytest.mark.parametrize(
-        "name",
-        [
-            "get_default_dynamic_sparse_quant_module_mappings", "get_default_static_quant_reference_module_mappings",
-            "get_default_static_sparse_quant_module_mappings",
-        ],
-    )  # fmt: skip
+        "name", ["get_default_dynamic_sparse_quant_module_mappings", "get_default_static_sparse_quant_module_mappings"]
+    )
     def test_absent_layers_are_refused(self, name):
         with pytest.raises(NotImplementedError, match=f"{name}: torchlite has no such layers"):
             getattr(ao, name)()
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min")
+def test_reference_layers_hold_quantized_weights():
+    model = ao.QuantWrapper(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())).eval()
+    model.qconfig, x = ao.get_default_qconfig("fbgemm"), torch.tensor([[0.5, -1.0], [2.0, 1.5]])
+    prepared = ao.prepare(model)
+    prepared(x)
+    made, quantized = ao.convert(prepared, is_reference=True), ao.convert(prepared)
+    layer = made.module[0]
+    assert type(layer) is torch.ao.nn.quantized.reference.Linear and type(made.quant).__name__ == "Quantize"
+    assert torch.equal(layer.get_quantized_weight(), quantized.module[0].weight())
+    assert torch.equal(layer.get_weight(), layer.get_quantized_weight().dequantize())
+    assert ao.get_static_quant_module_class(torch.nn.Conv2d, is_reference=True).__module__.endswith(
+        "reference.modules.conv"
+    )
+
+
+def test_synchronized_batch_norms_keep_their_configuration():
+    model = torch.nn.Sequential(torch.nn.BatchNorm2d(2))
+    model[0].qconfig = ao.default_qconfig
+    assert torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)[0].qconfig is ao.default_qconfig
 
 
 def test_inputs_of_all_modules():

@@ -14,6 +14,7 @@ from torchlite.ao.nn.intrinsic import quantized as nniq
 from torchlite.ao.nn.qat.dynamic import Linear as _DynamicLinear
 from torchlite.ao.nn.quantized import FloatFunctional
 from torchlite.ao.nn.quantized import dynamic as nnqd
+from torchlite.ao.nn.quantized import reference as nnqr
 from torchlite.nn import functional as F
 from torchlite.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torchlite.nn.utils.parametrize import type_before_parametrizations
@@ -60,6 +61,11 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     **{getattr(nn, name): getattr(nnqd, name) for name in "GRUCell Linear LSTM GRU LSTMCell RNNCell".split()},
     _DynamicLinear: nnqd.Linear, NonDynamicallyQuantizableLinear: nnqd.Linear,
     nni.LinearReLU: nniq.dynamic.LinearReLU, nn.EmbeddingBag: nnq.EmbeddingBag, nn.Embedding: nnq.Embedding,
+}  # fmt: skip
+DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
+    QuantStub: nnq.Quantize, DeQuantStub: nnq.DeQuantize,
+    **{getattr(nn, name): getattr(nnqr, name) for name in """Linear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+        ConvTranspose3d Embedding EmbeddingBag GRUCell LSTMCell RNNCell LSTM""".split()},
 }  # fmt: skip
 _OPERATORS = ("elu", "hardswish", "instance_norm", "layer_norm", "leaky_relu", "dropout")
 _WITHOUT_OUTPUTS = {QuantStub, DeQuantStub, nnq.Quantize, nnq.DeQuantize}
@@ -140,6 +146,17 @@ def get_default_dynamic_quant_module_mappings() -> dict[Any, Any]:
     return dict(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
 
+def get_default_static_quant_reference_module_mappings() -> dict[Any, Any]:
+    """The classes that compute on numbers, with a quantized weight, by float classes.
+
+    Example:
+        >>> mapping = torch.ao.quantization.get_default_static_quant_reference_module_mappings()
+        >>> mapping[torch.nn.Linear] is torch.ao.nn.quantized.reference.Linear
+        True
+    """
+    return dict(DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS)
+
+
 def get_embedding_static_quant_module_mappings() -> dict[Any, Any]:
     """The quantized classes with those of embeddings that were trained with rounded weights.
 
@@ -182,19 +199,17 @@ def get_static_quant_module_class(
     Args:
         float_module_class: The float class.
         additional_static_quant_mapping: More quantized classes by float ones. Default: none.
-        is_reference: Whether the class computes on numbers, with a quantized weight; there is none. Default: ``False``.
+        is_reference: Whether the class computes on numbers, with a quantized weight. Default: ``False``.
 
     Raises:
-        NotImplementedError: `is_reference` is true, or there is no such class.
+        NotImplementedError: There is no such class.
 
     Example:
         >>> torch.ao.quantization.get_static_quant_module_class(torch.nn.ReLU6).__name__
         'ReLU6'
     """
-    if is_reference:
-        raise NotImplementedError("torchlite has no reference layers with quantized weights")
-    mapping = {**DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, **(additional_static_quant_mapping or {})}
-    return _class_of(mapping, float_module_class, "quantized")
+    known = DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS if is_reference else DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
+    return _class_of({**known, **(additional_static_quant_mapping or {})}, float_module_class, "quantized")
 
 
 def get_dynamic_quant_module_class(float_module_class: Any, additional_dynamic_quant_mapping: Any = None) -> Any:
@@ -247,7 +262,7 @@ def _without_layers(name: str) -> Any:
         raise NotImplementedError(f"torch.ao.quantization.{name}: torchlite has no such layers")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"""Refuses: torchlite has no sparse and no reference layers over quantized tensors.
+    refuse.__doc__ = f"""Refuses: torchlite has no sparse layers over quantized tensors.
 
     Args:
         *args: No effect.
@@ -264,9 +279,6 @@ def _without_layers(name: str) -> Any:
 
 
 get_default_dynamic_sparse_quant_module_mappings = _without_layers("get_default_dynamic_sparse_quant_module_mappings")
-get_default_static_quant_reference_module_mappings = _without_layers(
-    "get_default_static_quant_reference_module_mappings"
-)
 get_default_static_sparse_quant_module_mappings = _without_layers("get_default_static_sparse_quant_module_mappings")
 
 

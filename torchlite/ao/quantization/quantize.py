@@ -31,6 +31,7 @@ from .quantization_mappings import (
     get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
+    get_default_static_quant_reference_module_mappings,
     no_observer_set,
 )
 from .stubs import DeQuantStub, QuantWrapper
@@ -297,16 +298,13 @@ def convert(
             `get_default_static_quant_module_mappings`.
         inplace: Whether the model is changed, not a copy. Default: ``False``.
         remove_qconfig: Whether configurations and observers are removed. Default: ``True``.
-        is_reference: Whether layers compute on numbers, with a quantized weight; there are none. Default: ``False``.
+        is_reference: Whether layers compute on numbers, with a quantized weight. Default: ``False``.
         convert_custom_config_dict: Classes that take the place of custom ones, under
             ``"observed_to_quantized_custom_module_class"``. Default: none.
         use_precomputed_fake_quant: Passed to ``from_float``. Default: ``False``.
 
     Returns:
         The model.
-
-    Raises:
-        NotImplementedError: `is_reference` is true, and there is no mapping.
 
     Example:
         >>> model = torch.ao.quantization.QuantWrapper(torch.nn.Linear(1, 1)).eval()
@@ -317,9 +315,11 @@ def convert(
         'quantized'
     """
     if mapping is None:
-        if is_reference:
-            raise NotImplementedError("torch.ao.quantization.convert: torchlite has no reference layers")
-        mapping = get_default_static_quant_module_mappings()
+        mapping = (
+            get_default_static_quant_reference_module_mappings()
+            if is_reference
+            else get_default_static_quant_module_mappings()
+        )
     if not inplace:
         module = copy.deepcopy(module)
     custom = convert_custom_config_dict or get_default_custom_config_dict()

@@ -261,5 +261,3 @@ def test_networks_trained_with_rounding_are_converted():
 def test_unknown_dtypes_are_refused():
     with pytest.raises(ValueError, match="Unknown dtype specified for quantize_dynamic: torch.int8"):
         torch.ao.quantization.quantize_dynamic(torch.nn.Linear(2, 2), dtype=torch.int8)
-    with pytest.raises(NotImplementedError, match="reference layers"):
-        torch.ao.quantization.convert(torch.nn.Linear(2, 2), is_reference=True)
