@@ -3,6 +3,7 @@
 import operator
 
 import torchlite as torch
+from torchlite._types.python_source import compile_function
 from torchlite.nn import functional as F
 
 
@@ -33,10 +34,9 @@ def test_parameters_come_before_inputs():
 
 
 def test_some_packages_get_no_guards(tmp_path):
-    code = compile("def build(program): return program.module()", str(tmp_path / "torchao" / "passes.py"), "exec")
-    space = {}
-    exec(code, space)
-    module = space["build"](torch.export.export(Network(torch.relu), (torch.ones(1, 2),)))
+    source = "def build(program): return program.module()"
+    build = compile_function("build", source, str(tmp_path / "torchao" / "passes.py"), {})
+    module = build(torch.export.export(Network(torch.relu), (torch.ones(1, 2),)))
     assert "call_module" not in [node.op for node in module.graph.nodes]
     module(torch.ones(3, 2))
 

@@ -30,7 +30,7 @@ def module(torch: Any, forward: Callable, **layers: Any) -> Any:
 
 
 def nodes(model: Any) -> list[str]:
-    """What a graph computes, as text: the kind, the name and the target of each node."""
+    """The nodes of a graph as text: the kind, the name and the target of each."""
     named = [(node, getattr(node.target, "__name__", str(node.target))) for node in model.graph.nodes]
     return [f"{node.op} {node.name} {target.partition('.')[0]}" for node, target in named]
 

@@ -65,7 +65,7 @@ class _Layer(nn.Module):
         self.register_buffer("zeros", torch.zeros_like(scales, dtype=torch.int64))
 
     def weight(self) -> Tensor:
-        """What the levels stand for, in the ops of the format."""
+        """The numbers of the levels, in the ops of the format."""
         ops = torch.ops.quantized_decomposed
         if self.group:
             return ops.dequantize_per_channel_group.default(

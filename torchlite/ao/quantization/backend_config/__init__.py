@@ -1,4 +1,4 @@
-"""What backends quantize: patterns of layers and functions, with their dtypes."""
+"""Configurations of backends: patterns of layers and functions that they quantize, with their dtypes."""
 
 from .backend_config import BackendConfig, BackendPatternConfig, DTypeConfig, DTypeWithConstraints, ObservationType
 from .executorch import get_executorch_backend_config

@@ -1,4 +1,4 @@
-"""What a backend quantizes: patterns of layers and functions, the dtypes of each, and the classes that take part."""
+"""Configuration of a backend: patterns of layers and functions, the dtypes of each, and their classes."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _is_set(value: Any) -> bool:
 
 
 class BackendPatternConfig:
-    """What a backend does with a pattern.
+    """The quantization of one pattern by a backend.
 
     Args:
         pattern: A class of modules, a function, the name of a method, or a tuple of these in the order of the calls.

@@ -73,7 +73,7 @@ class _Lowering:
         return (node.op == "call_function" and node.target in functions) or type(self.module_of(node)) is nn.ReLU
 
     def behind_quantize(self, node: Node, with_relu: bool = True) -> tuple[Any, Any]:
-        """What a node quantizes, and the ReLU between or None. None twice if the node does not quantize."""
+        """The node that a node quantizes, and the ReLU between or None. None twice if the node does not quantize."""
         if node.op != "call_function" or node.target is not torch.quantize_per_tensor:
             return None, None
         source: Any = node.args[0]

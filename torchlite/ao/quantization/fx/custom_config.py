@@ -1,4 +1,4 @@
-"""What a user chooses beside the configurations: layers that are left out, and classes that replace others."""
+"""Choices of a user beside the configurations: layers that are left out, and classes that replace others."""
 
 from __future__ import annotations
 

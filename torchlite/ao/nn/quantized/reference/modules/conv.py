@@ -14,7 +14,7 @@ _NAMES = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "di
 
 
 class _ConvNd(ReferenceQuantizedModule):
-    """What the convolutions share; it stands before a class of `torch.nn` among the bases."""
+    """Common part of the convolutions, a base class before one of `torch.nn`."""
 
     _IS_REFERENCE = True
     _base: Any
@@ -63,7 +63,7 @@ class _ConvNd(ReferenceQuantizedModule):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """What the transposed convolutions share."""
+    """Common part of the transposed convolutions."""
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
