@@ -1,9 +1,12 @@
 """The tensors that the garbage collector knows."""
 
+import threading
 import weakref
 
 import torchlite as torch
 from torchlite._tensor.live_tensors import live_tensors
+
+from ..threads import in_threads
 
 
 class Kind(torch.Tensor):
@@ -22,3 +25,27 @@ def test_live_tensors_are_found_beside_a_dead_proxy():
     del target
     assert {id(x), id(y)} <= {id(found) for found in live_tensors()}
     del proxy
+
+
+class WithClassInPython:
+    @property
+    def __class__(self):
+        return sum(range(9)) and Plain
+
+
+def test_threads_build_tuples_beside_a_search():
+    objects = [WithClassInPython() for _ in range(50)]
+    searching = threading.Event()
+
+    def body(k: int) -> int:
+        if k:
+            while not searching.is_set():
+                assert tuple(i for i in range(20)) == tuple(range(20))
+            return 0
+        try:
+            return sum(len(live_tensors()) for _ in range(100))
+        finally:
+            searching.set()
+
+    x = torch.ones(2)
+    assert in_threads(body, 4)[0] >= 100 and len(objects) == 50 and len(x) == 2
