@@ -267,7 +267,7 @@ class Convolutions:
         single = _is_single(plan)
         if not single and not _is_faster(plan, False):
             return None
-        x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
+        x, weight, bias = np.ascontiguousarray(x), np.ascontiguousarray(weight), _contiguous_bias(bias)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
         if finish is not None and finish.scale is None:  # kernels add the bias behind the limits
             finish, bias = _fold_bias_into_finish(finish, bias, plan.filters), None
@@ -292,7 +292,7 @@ class Convolutions:
         shape, single = conv_layouts(plan).images_gradient, _is_single(plan)
         if not shape.fits or not single and not _is_faster(plan, True):
             return None
-        g, weight = np.ascontiguousarray(g), np.ascontiguousarray(weight)
+        g, weight, bias = np.ascontiguousarray(g), np.ascontiguousarray(weight), _contiguous_bias(bias)
         # Elements that no kernel position reaches stay zero.
         whole = all(t.image_places for t in shape.phases) and len(shape.phases) == math.prod(plan.stride)
         make = np.empty if whole or bias is not None else np.zeros
@@ -502,6 +502,10 @@ def expand_to_int64s(value: Any) -> list[int]:
     if value.__class__ is list:
         return [word for item in value for word in expand_to_int64s(item)]
     return [ctypes.addressof(value)]
+
+
+def _contiguous_bias(bias: np.ndarray | None) -> np.ndarray | None:
+    return None if bias is None else np.ascontiguousarray(bias)
 
 
 class _ChannelAffine(NamedTuple):

@@ -185,6 +185,18 @@ def test_views_are_read_as_they_are(program):
     np.testing.assert_allclose(program.forward(plan, x, weight, None), want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("plan", [PLANS[2], PLANS[7], PLANS[8], PLANS[17]])
+def test_biases_with_strides(program, plan):
+    rng = np.random.default_rng(4)
+    x, g = (
+        rng.random((plan.batch, *s), dtype=np.float32) for s in ((plan.channels, *plan.size), (plan.filters, *plan.out))
+    )
+    weight = rng.random((plan.filters, plan.channels // plan.groups, *plan.kernel), dtype=np.float32)
+    for run, images, count in ((program.forward, x, plan.filters), (program.conv_transpose, g, plan.channels)):
+        bias = rng.random((count, 3), dtype=np.float32)[::-1, 1]
+        np.testing.assert_array_equal(run(plan, images, weight, bias), run(plan, images, weight, bias.copy()))
+
+
 def test_others_are_left_to_numpy(program):
     volume = plan_of(1, 2, 2, (5, 5, 5), 3)
     assert program.forward(volume, np.ones((1, 2, 5, 5, 5), "f4"), np.ones((2, 2, 3, 3, 3), "f4"), None) is None
