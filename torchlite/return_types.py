@@ -11,7 +11,7 @@ def _load_classes() -> dict[str, Any]:
     """Return the classes by name; they are created at the first access."""
     public = {id(op) for names in NAMESPACES.values() for op in names.values()}
     return {
-        name.lstrip("_"): op.result_type
+        name: op.result_type
         for name, op in sorted(REGISTRY.items())
         if op.outputs and (id(op) in public or not name.startswith("_"))
     }

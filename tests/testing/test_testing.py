@@ -123,6 +123,8 @@ def test_classes_of_several_results():
     x = torch.tensor([[1.0, 2.0]])
     assert type(torch.max(x, 0)) is torch.return_types.max and torch.return_types.max.n_fields == 2
     assert torch.return_types.linalg_svd in torch.return_types.all_return_types
+    assert all(getattr(torch.return_types, kind.__name__) is kind for kind in torch.return_types.all_return_types)
+    assert torch.return_types._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.n_fields == 2
     with pytest.raises(AttributeError, match="has no attribute 'add'"):
         _ = torch.return_types.add
 

@@ -440,7 +440,7 @@ def _named_tuple_type(name: str, fields):
         _fields=tuple(fields),
         __reduce__=lambda self: (type(self), (tuple(self),)),
     )
-    return type(name.lstrip("_"), (tuple,), body)
+    return type(name, (tuple,), body)
 
 
 def _register_op(record: Op, depth: int) -> Op:
