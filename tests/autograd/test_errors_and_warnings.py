@@ -241,3 +241,34 @@ def test_nothing_here_warns_by_itself():
         warnings.simplefilter("error")
         x = torch.ones(2, requires_grad=True)
         (x * x).sum().backward()
+
+
+def _ones(x, *shape):
+    return x.new_ones(shape).requires_grad_()
+
+
+def _zero(x, dtype):
+    return x.new_zeros(1, dtype=dtype)
+
+
+def _solve_by_factors(x):
+    factors, pivots = torch.linalg.ldl_factor(torch.eye(3, device=x.device))
+    return torch.linalg.ldl_solve(factors + x, pivots, _ones(x, 3, 1))
+
+
+NOT_DIFFERENTIABLE = {
+    "scale": lambda x: torch.fake_quantize_per_tensor_affine(_ones(x, 3), x, _zero(x, torch.int32), 0, 255),
+    "scales": lambda x: torch.fake_quantize_per_channel_affine(_ones(x, 1, 3), x, _zero(x, torch.int32), 0, 0, 255),
+    "class weights": lambda x: F.cross_entropy(_ones(x, 1, 1), _zero(x, torch.int64), x),
+    "samples": lambda x: F.fractional_max_pool2d(_ones(x, 1, 1, 6, 6), 2, 3, _random_samples=x.expand(1, 1, 2)),
+    "factors": _solve_by_factors,
+}
+
+
+@pytest.mark.parametrize("name", NOT_DIFFERENTIABLE)
+def test_inputs_without_derivative_raise(name, device):
+    """The gradient would be missing in silence."""
+    x = torch.full((1,), 0.5, device=device, requires_grad=True)
+    with pytest.raises(RuntimeError, match="is not differentiable with respect to argument"):
+        NOT_DIFFERENTIABLE[name](x)
+    NOT_DIFFERENTIABLE[name](x.detach())

@@ -209,6 +209,20 @@ def test_einsum_with_some_summed_dimensions_of_size_one(device, rng):
     np.testing.assert_allclose(out.cpu().numpy(), np.einsum("ijk,lkj->il", a, b), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_cdist_in_half_precision_where_pytorch_multiplies_matrices(device, dtype):
+    x = torch.linspace(-2, 2, 150, device=device).reshape(30, 5).to(dtype).requires_grad_()
+    y = torch.linspace(3, 1, 20, device=device).reshape(4, 5).to(dtype)
+    got = torch.cdist(x, y)
+    close(got.float(), torch.cdist(x.float(), y.float()), 2e-2)
+    got.sum().backward()
+    assert got.dtype is dtype and x.grad.dtype is dtype and x.grad.isfinite().all()
+    torch.cdist(y, y, compute_mode="use_mm_for_euclid_dist")
+    for refused in (lambda: torch.cdist(y, y), lambda: torch.cdist(x, y, 1.0)):
+        with pytest.raises(NotImplementedError, match='"cdist" not implemented for'):
+            refused()
+
+
 def test_cdist_of_many_rows_agrees_with_few(device, rng):
     x, y = random(rng, 60, 7, device=device), random(rng, 40, 7, device=device)
     close(torch.cdist(x, y), (x[:, None] - y).pow(2).sum(-1).sqrt(), 1e-7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -543,6 +543,15 @@ def find_names_requiring_grad(op: Op, values) -> set:
     return {p.name for p, value in zip(op.params, values, strict=True) if p.is_tensor and any_requires_grad((value,))}
 
 
+def refuse_gradient(op: Op, name: str) -> NoReturn:
+    """Raise PyTorch's error for an argument that requires a gradient and has no derivative."""
+    function = op.function_name.removesuffix("_core")
+    raise RuntimeError(
+        f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+        "requires_grad True."
+    )
+
+
 def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     """Make the node of an op that ran and hang it on its outputs; `hidden` are raw values that its formulas see as
     further outputs.
@@ -553,6 +562,8 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         by_name[param.name] = value
         if not param.is_tensor:
             continue
+        if param.name in op.inputs_without_formula and any_requires_grad((value,)):
+            refuse_gradient(op, param.name)
         if param.kind == "list":
             each = tuple(None if v is None or v._tl_node is None else gradient_edge(v) for v in value)
             edges.append(None if all(e is None for e in each) else each)

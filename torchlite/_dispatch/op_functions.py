@@ -377,6 +377,7 @@ GLOBALS.update(
     wrap_and_record=call.wrap_and_record,
     homogeneous_arrays=call.arrays_of_one_dtype,
     finish_unrecorded=call.finish_unrecorded,
+    refuse_gradient=call.refuse_gradient,
     mark_unrecorded_view=mark_unrecorded_view,
     check_before_write=autograd_graph.check_before_write,
     view_meta=view_meta,

@@ -284,6 +284,12 @@ class Op(OpFacts):
         ]
 
     @cached_property
+    def inputs_without_formula(self) -> frozenset[str]:
+        """The tensor arguments that have no derivative, of an op whose other arguments have one."""
+        targets = {name for formula in self.formulas for name in formula.targets}
+        return frozenset(p.name for p in self.tensor_params if targets and p.name not in targets)
+
+    @cached_property
     def saved_variables(self) -> SavedVariables:
         """The values that the formulas need saved."""
         return SavedVariables(self)

@@ -507,4 +507,4 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         rows = pivots.detach()
         rows = unwrap_batched(rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1))
         _check_pivots((rows if rows.ndim == 2 else rows.flatten(0, -2)).tolist(), LD.shape[-1])
-    return F._ldl_solve_core(LD.detach(), pivots, B, hermitian)
+    return F._ldl_solve_core(LD, pivots, B, hermitian)

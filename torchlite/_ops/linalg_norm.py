@@ -15,7 +15,13 @@ from ._linalg_common import (
     is_low,
     swap_last_dims,
 )
-from .node_graphs import condition_number_graph, distances_graph, matrix_norm_graph, norm_except_dim_graph
+from .node_graphs import (
+    condition_number_graph,
+    distances_graph,
+    has_distances_by_product,
+    matrix_norm_graph,
+    norm_except_dim_graph,
+)
 
 INFINITY = float("inf")
 
@@ -544,7 +550,8 @@ def cdist(F, x1, x2, p, compute_mode):
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}")
-    _refuse_half(x1, "cdist")
+    if not has_distances_by_product(p, compute_mode, max(x1.shape[-2], x2.shape[-2])):
+        _refuse_half(x1, "cdist")
     return F._cdist_core(x1, x2, float(p))
 
 

@@ -282,15 +282,19 @@ def condition_number_graph(call: Any) -> str:
     return f"NanToNumBackward0(MulBackward0({norm.format('input')}, {inverse}))"
 
 
+def has_distances_by_product(p: Any, mode: Any, rows: int) -> bool:
+    """True if PyTorch computes `cdist` by a product of matrices. `rows` is the larger number of rows."""
+    if p != 2 or mode in (2, "donot_use_mm_for_euclid_dist"):
+        return False
+    return rows > 25 or mode in (1, "use_mm_for_euclid_dist")
+
+
 def distances_graph(call: Any) -> str:
     """Of `cdist`: by a product of matrices where that is faster."""
-    mode, many = call["compute_mode"], max(call["x1"][0][-2], call["x2"][0][-2]) > 25
-    by_product = (
-        mode in (1, "use_mm_for_euclid_dist") or many and mode in (None, 0, "use_mm_for_euclid_dist_if_necessary")
-    )
-    return (
-        "ViewBackward0(EuclideanDistBackward0(x1, x2))" if call["p"] == 2 and by_product else "CdistBackward0(x1, x2)"
-    )
+    rows = max(call["x1"][0][-2], call["x2"][0][-2])
+    if has_distances_by_product(call["p"], call["compute_mode"], rows):
+        return "ViewBackward0(EuclideanDistBackward0(x1, x2))"
+    return "CdistBackward0(x1, x2)"
 
 
 def inner_graph(call: Any) -> str:

@@ -83,8 +83,10 @@ def logcumsumexp(input, dim):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
         return input.copy()
-    x = _begin_with_zero(input.astype(xp.float32 if input.dtype.itemsize <= 2 else input.dtype), dim)
-    if x.dtype.kind != "c":
+    real = input.dtype.kind != "c"
+    wide = (xp.float32 if input.dtype.itemsize <= 2 else xp.float64) if real else input.dtype
+    x = _begin_with_zero(input.astype(wide), dim)
+    if real:
         return _scan(xp.logaddexp, x, dim).astype(input.dtype)
     # As added to exp(-inf): a phase of zero has no meaning, and what is NaN in part is NaN.
     x = xp.where(xp.isnan(x), xp.nan + 1j * xp.nan, xp.where(xp.isneginf(x.real), -xp.inf, x)).astype(input.dtype)

@@ -161,5 +161,10 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         )
     if b_ih is None:
         return grad_input, grad_h0, grad_w_ih, grad_w_hh, None, None
-    grad_b = flat.sum(1)
-    return grad_input, grad_h0, grad_w_ih, grad_w_hh, grad_b, np.concatenate([grad_b[: 2 * hidden], flat_n.sum(1)])
+    grad_b, grad_n = _sum_of_rows(flat), _sum_of_rows(flat_n)
+    return grad_input, grad_h0, grad_w_ih, grad_w_hh, grad_b, np.concatenate([grad_b[: 2 * hidden], grad_n])
+
+
+def _sum_of_rows(rows):
+    """Sums of rows, in half precision rounded once."""
+    return rows.sum(1, np.float32 if rows.dtype.itemsize == 2 else rows.dtype).astype(rows.dtype, copy=False)

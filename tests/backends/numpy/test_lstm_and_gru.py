@@ -100,3 +100,17 @@ def test_the_same_for_any_number_of_threads():
     finally:
         torch.set_num_threads(before)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_bias_gradients_of_many_rows_in_half_precision(kind, dtype):
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, kind.upper())(8, 16).to(dtype).double()
+    x = torch.randn(40, 32, 8).to(dtype).double()
+    found = []
+    for number in (torch.float64, dtype):
+        out = layer.to(number)(x.to(number))[0]
+        found.append(torch.autograd.grad(out.sum(), [layer.bias_ih_l0, layer.bias_hh_l0]))
+    for want, got in zip(*found, strict=True):
+        assert (got.double() - want).abs().max() < 2 * torch.finfo(dtype).eps * want.abs().max()

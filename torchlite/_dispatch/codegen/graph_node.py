@@ -68,7 +68,12 @@ def _write_node_condition(case: FastPathCase) -> list[Piece]:
 
 
 def _write_edges(source: Source, case: FastPathCase) -> None:
-    edges = [_edge_expression(p, several=len(case.tensors) > 1) for p in case.tensors]
+    edges = [
+        _refusal(case.op, p)
+        if p.name in case.op.inputs_without_formula
+        else _edge_expression(p, several=len(case.tensors) > 1)
+        for p in case.tensors
+    ]
     if case.number:
         names = [p.name for p in case.op.tensor_params]
         edges.insert(names.index(case.number), ["None"])
@@ -76,6 +81,11 @@ def _write_edges(source: Source, case: FastPathCase) -> None:
     source.line(f"node_._op = {case.op.name}__op")
     source.comment("Where each input's gradient goes: a leaf itself, or the node that made the input.")
     source.write(tuple_literal(edges, "node_._edges = "))
+
+
+def _refusal(op: Op, p: Param) -> list[str]:
+    """The edge of an input that has no derivative: none, or an error."""
+    return [f"None if {_write_node(p)} is None", f"else refuse_gradient({op.name}__op, {p.name!r})"]
 
 
 def _edge_expression(p: Param, several: bool) -> list[str]:
