@@ -7,21 +7,25 @@ from typing import Any
 import torchlite as torch
 import torchlite.nn.functional as F
 
-from .packed_parameters import CLASSES
+from .packed_parameters import CLASSES, LibraryObject
 
 
-class HalfLinearPackedParams:
+class HalfLinearPackedParams(LibraryObject):
     """The weight of a linear layer, of shape ``(out_features, in_features)``, in half precision, and its bias."""
 
     _schema_type = f"{CLASSES}LinearPackedParamsBase"
+    _script_methods = frozenset(("unpack", "bias"))
 
     def __init__(self, weight: Any, bias: Any = None) -> None:
         limit = torch.finfo(torch.float16).max
         self._weight = weight.detach().clamp(-limit, limit).to(torch.float16)
         self._bias = None if bias is None else bias.detach().to(torch.float32)
 
-    def __repr__(self) -> str:
-        return f"ScriptObject <{self._schema_type}>"
+    def _tl_parts(self) -> list[Any]:
+        return [part for part in (self._weight, self._bias) if part is not None]
+
+    def _saved_state(self) -> Any:
+        return self.unpack()
 
     def unpack(self) -> tuple[Any, Any]:
         """Return the weight, with float32's numbers, and the bias."""

@@ -232,12 +232,25 @@ def _convolutions(rank: int) -> None:
     packed_class = made._schema_type
 
     def prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-        return made(weight, bias, stride, padding, dilation, groups)
+        return _pack(weight, bias, groups, stride, padding, dilation)
 
     def prepack_transposed(
         weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
     ) -> Any:
-        return made(weight, bias, stride, padding, dilation, groups, output_padding)
+        return _pack(weight, bias, groups, stride, padding, dilation, output_padding)
+
+    def _pack(weight: Any, bias: Any, groups: int, *geometry: Any) -> Any:
+        if rank == 1:  # as PyTorch packs them
+            weight = torch.unsqueeze(weight, 2)
+            geometry = tuple((usual, *part) for usual, part in zip((1, 0, 1, 0), geometry, strict=False))
+        return made(weight, bias, *geometry[:3], groups, *geometry[3:])
+
+    def compute(x: Any, function: Any) -> Any:
+        return torch.squeeze(function(torch.unsqueeze(x, 2)), 2) if rank == 1 else function(x)
+
+    def unpack(packed: Any) -> Any:
+        weight, bias = packed.unpack()
+        return torch.squeeze(weight, 2) if rank == 1 else weight, bias
 
     geometry = "int[] stride, int[] padding, int[] dilation, int groups"
     OPS[f"conv{rank}d_prepack(Tensor weight, Tensor? bias, {geometry}) -> {packed_class}"] = prepack
@@ -249,7 +262,7 @@ def _convolutions(rank: int) -> None:
     for end, after in (("", lambda x: x), ("_relu", _relu)):
         name = f"conv{rank}d{end}" + ".new" * (rank > 1)
         OPS[f"{name}(Tensor qx, {packed_class} packed_weight, {tail}"] = (
-            lambda x, packed, scale, zero_point, after=after: after(packed(x, scale, zero_point))
+            lambda x, packed, scale, zero_point, after=after: after(compute(x, lambda x: packed(x, scale, zero_point)))
         )
         if rank > 1:
             OPS[f"conv{rank}d{end}(Tensor qx, {packed_class} weight, {geometry}, {tail}"] = (
@@ -259,14 +272,14 @@ def _convolutions(rank: int) -> None:
             )
     for name in (f"conv{rank}d", f"conv_transpose{rank}d"):
         OPS[f"{name}_dynamic(Tensor qx, {packed_class} packed_weight, bool reduce_range=False) -> Tensor"] = (
-            lambda x, packed, reduce_range=False: packed.dynamic(x, reduce_range)
+            lambda x, packed, reduce_range=False: compute(x, lambda x: packed.dynamic(x, reduce_range))
         )
     OPS[f"conv_transpose{rank}d(Tensor qx, {packed_class} packed_weight, {tail}"] = (
-        lambda x, packed, scale, zero_point: packed(x, scale, zero_point)
+        lambda x, packed, scale, zero_point: compute(x, lambda x: packed(x, scale, zero_point))
     )
     for name in (f"conv{rank}d", f"conv_transpose{rank}d"):
         results = "(Tensor unpacked_weights, Tensor? B_origin)"
-        OPS[f"{name}_unpack({packed_class} packed_weights) -> {results}"] = lambda packed: packed.unpack()
+        OPS[f"{name}_unpack({packed_class} packed_weights) -> {results}"] = unpack
         if rank > 1:
             for part, kind in (
                 ("stride", "int[]"), ("padding", "int[]"), ("dilation", "int[]"), ("output_padding", "int[]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
@@ -11,7 +12,7 @@ from .._dispatch.call import wrap_array
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._types.quantized_levels import LevelsMatrix
 from .quantized_tensor import is_quantized, wrap_quantized
-from .quantizers import PerChannel, PerTensor, check_numbers
+from .quantizers import BITS, PerChannel, PerTensor, check_numbers
 
 _constant_matmul, _dynamic_linear = (function_for(REGISTRY[name]) for name in ("_constant_matmul", "_dynamic_linear"))
 CLASSES = "__torch__.torch.classes.quantized."
@@ -24,12 +25,62 @@ def _check(tensor: Any, dtype: Any, op: str) -> None:
         raise RuntimeError(f"quantized::{op}: expected a tensor of {dtype}, but got {tensor.dtype}")
 
 
-class _Packed:
+class LibraryObject:
+    """Base of objects of the classes that PyTorch's library defines for TorchScript programs."""
+
+    _schema_type: str  # the class's name in programs
+    _script_methods: frozenset[str] = frozenset()  # the methods that programs may call
+    _tl_is_immutable = True  # graphs read them as constants
+
+    def __repr__(self) -> str:
+        return f"ScriptObject <{self._schema_type}>"
+
+    def _saved_state(self) -> Any:
+        """Return the state that files have."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> tuple[Any, str]:
+        return self._saved_state(), self._schema_type
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return rebuild_object, (self._schema_type, self._saved_state())
+
+    def _type(self) -> str:
+        """Return the class's name."""
+        return self._schema_type
+
+    def _method_names(self) -> list[str]:
+        """Return the names of the methods."""
+        return ["__getstate__", "__setstate__", *sorted(self._script_methods)]
+
+
+# Functions that make objects of their states, by the class's name.
+_REBUILD: dict[str, Callable[[Any], Any]] = {}
+
+
+def register_class(name: str, rebuild: Callable[[Any], Any]) -> None:
+    """Register how objects of a class are made of their states."""
+    _REBUILD[name] = rebuild
+
+
+def is_object_class(name: str) -> bool:
+    """True if the library defines a class for TorchScript programs."""
+    return name in _REBUILD
+
+
+def rebuild_object(name: str, state: Any) -> Any:
+    """Make an object of a state out of a file, which may contain anything. RuntimeError for a wrong state."""
+    try:
+        return _REBUILD[name](state)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, NotImplementedError) as error:
+        raise RuntimeError(f"the state of an object of {name} is invalid ({str(error)[:200]})") from None
+
+
+class _Packed(LibraryObject):
     """Common part of packed parameters: `weight` is quantized, `bias` has float32 numbers, or is None."""
 
-    _schema_type: str
     _prepack: str  # the op that makes them
-    _tl_is_immutable = True  # graphs read them as constants
+    _script_methods = frozenset(("unpack", "bias"))
 
     def __init__(self, weight: Any, bias: Any) -> None:
         _check(weight, torch.qint8, self._prepack)
@@ -50,9 +101,6 @@ class _Packed:
     def _check_axis(self, quantizer: PerChannel) -> None:
         if quantizer.axis != 0:
             raise RuntimeError("expected the channels of a weight along its first dimension")
-
-    def __repr__(self) -> str:
-        return f"ScriptObject <{self._schema_type}>"
 
     def _tl_parts(self) -> list[Any]:
         """The tensors that a graph reads, and the values of quantized ones."""
@@ -112,8 +160,8 @@ class LinearPackedParams(_Packed):
         del self._weight
         self._steps = torch.as_tensor(self._scale, dtype=torch.float32, device=weight.device)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.unpack()
+    def _saved_state(self) -> Any:
+        return self.unpack()
 
     def unpack(self) -> tuple[Any, Any]:
         """Return the weight and the bias."""
@@ -137,11 +185,14 @@ class LinearPackedParams(_Packed):
 
 class ConvPackedParams(_Packed):
     """The weight, of shape ``(out_channels, in_channels / groups, *kernel)``, the bias and the geometry of a
-    convolution over one or two dimensions.
+    convolution over two dimensions. One over a single dimension has a kernel of height 1.
     """
 
     _schema_type = f"{CLASSES}Conv2dPackedParamsBase"
     _prepack = "conv_prepack"
+    _script_methods = frozenset(
+        ("weight", "bias", "unpack", "stride", "padding", "output_padding", "dilation", "groups", "transpose")
+    )
 
     def __init__(
         self, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
@@ -155,6 +206,16 @@ class ConvPackedParams(_Packed):
     def _check_axis(self, quantizer: PerChannel) -> None:
         if self._transposed and quantizer.axis != 1 or not self._transposed and quantizer.axis != 0:
             raise RuntimeError("expected the channels of a weight along the dimension of its outputs")
+
+    def _saved_state(self) -> Any:
+        """The version of the state, the geometry as numbers and the weight, and the bias."""
+        stride, padding, dilation, groups = self._geometry
+        numbers = [len(stride), *stride, *padding, *dilation, *self.output_padding(), groups, int(self._transposed)]
+        return "2", [torch.tensor(numbers, dtype=torch.int16), self._weight], [self._bias]
+
+    def weight(self) -> Any:
+        """Return the weight."""
+        return self._weight
 
     def stride(self) -> list[int]:
         """Return the strides."""
@@ -213,11 +274,11 @@ class Conv3dPackedParams(ConvPackedParams):
     _schema_type = f"{CLASSES}Conv3dPackedParamsBase"
 
 
-class EmbeddingPackedParams:
+class EmbeddingPackedParams(LibraryObject):
     """The weight of an embedding, quantized for each row with a float scale and zero point."""
 
     _schema_type = f"{CLASSES}EmbeddingPackedParamsBase"
-    _tl_is_immutable = True
+    _script_methods = frozenset(("bit_rate", "unpack", "version"))
 
     def __init__(self, weight: Any) -> None:
         _check(weight, torch.quint8, "embedding_bag_prepack")
@@ -229,12 +290,56 @@ class EmbeddingPackedParams:
         quantizer = self._weight._quantizer
         return [self._weight._values, quantizer.scales, quantizer.zero_points]
 
+    def _saved_state(self) -> Any:
+        return 1, [self._weight], [], [self.bit_rate()]
+
     def unpack(self) -> Any:
         """Return the weight."""
         return self._weight
+
+    def bit_rate(self) -> int:
+        """Return the number of bits of a level."""
+        return BITS[self._weight.dtype]
+
+    def version(self) -> int:
+        """Return the version of the saved state."""
+        return 1
 
     def rows(self, indices: Any) -> Any:
         """Return rows as numbers."""
         quantizer, flat = self._weight._quantizer, indices.reshape(-1)
         chosen = PerChannel(quantizer.scales[flat], quantizer.zero_points[flat], 0)
         return chosen.dequantize(self._weight._values[flat]).reshape(*indices.shape, -1)
+
+
+def _rebuild_linear(state: Any) -> Any:
+    from .half_parameters import HalfLinearPackedParams
+
+    weight, bias = state
+    return (LinearPackedParams if is_quantized(weight) else HalfLinearPackedParams)(weight, bias)
+
+
+def _rebuild_convolution(made: Any, state: Any) -> Any:
+    version, tensors, (bias,) = state
+    if version != "2":
+        raise ValueError(f"the version {version!r}")
+    numbers, weight = tensors
+    rank, *rest = numbers.tolist()
+    if len(rest) != 4 * rank + 2:
+        raise ValueError(f"{len(rest)} numbers of a geometry over {rank} dimensions")
+    stride, padding, dilation, output_padding = (rest[rank * n : rank * (n + 1)] for n in range(4))
+    groups, transposed = rest[-2], bool(rest[-1])
+    return made(weight, bias, stride, padding, dilation, groups, output_padding if transposed else None)
+
+
+def _rebuild_embedding(state: Any) -> Any:
+    version, (weight,), _, (bits,) = state
+    if version != 1 or BITS[weight.dtype] != bits:
+        raise ValueError(f"the version {version!r}, and {bits} bits")
+    return EmbeddingPackedParams(weight)
+
+
+register_class(LinearPackedParams._schema_type, _rebuild_linear)
+register_class(EmbeddingPackedParams._schema_type, _rebuild_embedding)
+for _made in (ConvPackedParams, Conv3dPackedParams):
+    register_class(_made._schema_type, lambda state, made=_made: _rebuild_convolution(made, state))

@@ -16,6 +16,8 @@ INTEGERS = {
     torch.quint8: (torch.uint8, 0, 255),
     torch.qint32: (torch.int32, -(2**31), 2**31 - 1),
 }
+# The bits of a level.
+BITS = {torch.qint8: 8, torch.quint8: 8, torch.qint32: 32, torch.quint4x2: 4, torch.quint2x4: 2}
 QUANTIZED = {integers: dtype for dtype, (integers, *_) in INTEGERS.items()}
 
 

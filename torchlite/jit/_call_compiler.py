@@ -192,6 +192,7 @@ class CallCompiler:
                 else None
             )
             if path is not None:
+                self._writer.called.setdefault(id(called.__self__), set()).add(called.__name__)
                 return f"{path}.{called.__name__}"
         if isinstance(called, ScriptFunction):
             if getattr(called, "_python", None) is not None:

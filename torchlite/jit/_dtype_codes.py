@@ -1,4 +1,4 @@
-"""TorchScript's integer codes of dtypes, layouts and memory formats."""
+"""TorchScript's integer codes of dtypes, layouts, memory formats and quantization schemes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ _DTYPES = (
 ).split()
 _LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 _FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
-_BY_DTYPE = {dtypes.BY_NAME[name]: code for code, name in enumerate(_DTYPES) if name in dtypes.BY_NAME}
+_SCHEMES = (
+    "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
+    "per_channel_affine_float_qparams",
+)  # fmt: skip
+_BY_NAME = {**dtypes.BY_NAME, **dtypes.NAME_ONLY}
+_BY_DTYPE = {_BY_NAME[name]: code for code, name in enumerate(_DTYPES) if name in _BY_NAME}
 
 
 def code_to_dtype(code: Any) -> Any:
@@ -23,9 +28,9 @@ def code_to_dtype(code: Any) -> Any:
     if code.__class__ is not int:
         return code
     name = _DTYPES[code] if 0 <= code < len(_DTYPES) else None
-    if name is None or name not in dtypes.BY_NAME:
+    if name is None or name not in _BY_NAME:
         raise RuntimeError(f"torchlite has no dtype of the number {code}" + (f" ({name})" if name else ""))
-    return dtypes.BY_NAME[name]
+    return _BY_NAME[name]
 
 
 def code_to_layout(code: Any) -> Any:
@@ -48,11 +53,11 @@ def code_to_memory_format(code: Any) -> Any:
 
 
 def to_code(value: Any) -> int:
-    """Return the code of a dtype, layout or memory format."""
+    """Return the code of a dtype, layout, memory format or quantization scheme."""
     if value in _BY_DTYPE:
         return _BY_DTYPE[value]
     text = str(value).removeprefix("torch.")
-    for names in (_LAYOUTS, _FORMATS):
+    for names in (_LAYOUTS, _FORMATS, _SCHEMES):
         if text in names:
             return names.index(text)
     raise RuntimeError(f"TorchScript has no number for {value}")

@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 from .._dispatch.call import Tensor
+from .._dispatch.callbacks import CALLBACKS
 from .._serialization.pickle_costs import CALL_COST, short_repr
 from .._serialization.resource_budget import Budget
 from .._serialization.weights_only_unpickler import RestrictedUnpickler
@@ -45,6 +46,13 @@ class _Builder:
         return args[0]
 
 
+class _LibraryClass:
+    """A class that the library defines, and an object of it that has no state yet."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+
 _BUILDERS = {name: _Builder(name) for name in (*_LISTS, "restore_type_tag")}
 _VALUES = frozenset((int, float, bool, complex, str, type(None), Tensor, Parameter, device))
 _CONTAINERS = (list, tuple, dict)
@@ -77,6 +85,8 @@ class ProgramUnpickler(RestrictedUnpickler):
                 continue
             seen.add(id(value))
             parts: Any = ()
+            if isinstance(value, Tensor) and value.is_quantized or hasattr(cls, "_schema_type"):
+                continue
             if cls is list or cls is tuple or cls in self._classes and issubclass(cls, tuple):
                 parts = value
             elif cls is dict:
@@ -105,6 +115,9 @@ class ProgramUnpickler(RestrictedUnpickler):
 
     def _global(self, module: str, name: str) -> None:
         if module.startswith("__torch__"):
+            if CALLBACKS.quantized("is_object_class")(f"{module}.{name}"):
+                self._push(_LibraryClass(f"{module}.{name}"))
+                return
             try:
                 found = self._program.find(f"{module}.{name}")
             except ProgramError:
@@ -155,6 +168,11 @@ class ProgramUnpickler(RestrictedUnpickler):
         if getattr(cls, "_script_fields", None) is not None:
             self._reduce()
             return
+        if isinstance(cls, _LibraryClass):
+            if self._pop() != ():
+                raise pickle.UnpicklingError(f"an object of {cls.name} is made with arguments")
+            self._budget.spend(CALL_COST * 4)
+            return
         if not isinstance(cls, ScriptClass):
             super()._make_object()
             return
@@ -168,6 +186,10 @@ class ProgramUnpickler(RestrictedUnpickler):
 
     def _build(self) -> None:
         target = self._stack[-2] if len(self._stack) > 1 else None
+        if isinstance(target, _LibraryClass):
+            state = self._pop()
+            self._stack[-1] = CALLBACKS.quantized("rebuild_object")(target.name, state)
+            return
         if not isinstance(target, (RecursiveScriptModule, ScriptObject)):
             super()._build()
             return

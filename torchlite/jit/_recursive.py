@@ -139,8 +139,12 @@ def script_module(module: Any) -> Any:
     if isinstance(module, torch.nn.Module) and not hasattr(module, "_parameters"):
         raise RuntimeError("the module's __init__ has not called Module.__init__")
     warn_of_annotations(module)
-    shapes = _ModuleTypes()
-    shapes.add(module)
+    called: dict[int, set[str]] = {}
+    while True:
+        shapes = _ModuleTypes(called)
+        shapes.add(module)
+        if not shapes.find_missing_methods():
+            break
     writer = shapes.writer
     program = ScriptProgram(writer.sources, tuple(writer.constants))
     program.ignored, program.unknown, program.by_python = writer.ignored, writer.unknown, True
@@ -154,13 +158,24 @@ _CLASSES: weakref.WeakKeyDictionary[type, dict[str, str]] = weakref.WeakKeyDicti
 class _ModuleTypes:
     """Classes of a module tree: names, texts and attributes."""
 
-    def __init__(self) -> None:
+    def __init__(self, called: dict[int, set[str]]) -> None:
         self.writer = SourceWriter()
+        self._called = called  # methods that the modules above call, by module
         self._names: dict[int, str] = {}
         self._written: set[str] = set()
         self._attributes: dict[int, dict[str, Any]] = {}
         self._methods: dict[int, list[str]] = {}
         self._modules_by_id: dict[int, Any] = {}
+
+    def find_missing_methods(self) -> bool:
+        """Note methods of submodules that other modules call and that have no text yet. True if there are any."""
+        found = False
+        for module, names in self.writer.called.items():
+            missing = names.difference(self._methods.get(module, names))
+            if missing:
+                self._called.setdefault(module, set()).update(missing)
+                found = True
+        return found
 
     def add(self, module: Any) -> str:
         """Return the class name of a module."""
@@ -239,10 +254,12 @@ class _ModuleTypes:
         library = None if written else _find_library_class(cls)
         pending = [] if library is not None else _find_exported_methods(module)
         texts = []
+        done: list[str] = []
         if library is not None and library.__name__ not in WITHOUT_FORWARD:
             texts.append(self._library_text(module, library, name))
             pending = [n for n in _find_exported_methods(module) if n != "forward"]
-        done: list[str] = []
+            done.append("forward")
+        pending += sorted(self._called.get(id(module), ()))
         while pending:
             method = pending.pop(0)
             if method in done:
@@ -258,7 +275,7 @@ class _ModuleTypes:
         return textwrap.indent("".join(texts), "  ")
 
     def _library_text(self, module: Any, library: type, name: str) -> str:
-        made = TEXTS.get(library.__name__)
+        made = getattr(type(module), "_tl_script_text", None) or TEXTS.get(library.__name__)
         try:
             if made is None:
                 raise NotImplementedError(library.__name__)
@@ -311,8 +328,10 @@ def _find_library_class(cls: type) -> type | None:
     """Return the library class whose `forward` a class inherits, None for a user's `forward`."""
     for base in cls.__mro__:
         if "forward" in base.__dict__:
-            ours = is_library_class(base.__module__, "nn") or is_library_class(base.__module__, "ao")
-            if not ours:
+            if is_library_class(base.__module__, "ao"):
+                below = cls.__mro__[: cls.__mro__.index(base) + 1]
+                return base if any("_tl_script_text" in c.__dict__ for c in below) else None
+            if not is_library_class(base.__module__, "nn"):
                 return None
             return next((c for c in cls.__mro__ if c.__name__ in TEXTS or c.__name__ in WITHOUT_FORWARD), base)
         if base.__name__ in WITHOUT_FORWARD and is_library_class(base.__module__, "nn"):

@@ -271,6 +271,8 @@ def call_method(obj: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if method is not None:
             return method(obj, *args, **kwargs)
         return invoke(_object_attribute(obj, name), *args, **kwargs)
+    if name in getattr(obj.__class__, "_script_methods", ()):  # of a class that the library defines
+        return getattr(obj, name)(*args, **kwargs)
     return method_of(obj, name)(obj, *args, **kwargs)
 
 
@@ -280,6 +282,8 @@ METHODS: dict[str, Any] = {}  # cached methods of tensors, strings, lists and di
 
 def method_of(obj: Any, name: str) -> Any:
     """Return the operator that implements a method. Raise RuntimeError if there is none."""
+    if name in getattr(obj.__class__, "_script_methods", ()):  # of a class that the library defines
+        return lambda obj, *args, **kwargs: getattr(obj, name)(*args, **kwargs)
     function = METHODS.get(name)
     if function is None and not name.startswith("__"):
         function = operator_of(f"torch.{name}") or operator_of(f"ops.prim.{name}")

@@ -14,12 +14,14 @@ import sys
 from typing import Any
 
 from .._dispatch.call import Tensor
+from .._dispatch.callbacks import CALLBACKS
 from .._serialization.atomic_files import replace_file
 from .._serialization.checkpoint_writer import StorageCollector
 from .._serialization.pytorch_file import archive_name
 from .._serialization.zip_archive import ArchiveWriter
 from .._types import dtypes
 from .._types.devices import device
+from .._types.qschemes import qscheme
 from .._types.python_source import parse
 from ..serialization import location_tag
 from ._compilation_unit import ScriptProgram
@@ -244,9 +246,9 @@ def type_of(value: Any) -> str:
             return kind.__name__
     if isinstance(value, device):
         return "Device"
-    if isinstance(value, dtypes.dtype):
+    if isinstance(value, (dtypes.dtype, qscheme)):
         return "int"
-    named = getattr(type(value), "_script_name", None)
+    named = getattr(type(value), "_script_name", None) or getattr(type(value), "_schema_type", None)
     if named is not None:
         return named
     if isinstance(value, tuple):
@@ -317,7 +319,7 @@ class _Pickler:
         inner = _type_arguments(kind)
         if kind and kind.startswith("Optional[") and inner:
             kind, inner = inner[0], _type_arguments(inner[0])
-        if id(value) in self._memo and isinstance(value, (Tensor, RecursiveScriptModule, ScriptObject)):
+        if id(value) in self._memo:
             out.write(b"j" + struct.pack("<I", self._memo[id(value)]))
         elif value is None:
             out.write(b"N")
@@ -396,18 +398,48 @@ class _Pickler:
         elif isinstance(value, complex):
             self._write_global("__builtin__", "complex")
             self._out.write(b"(G" + struct.pack(">d", value.real) + b"G" + struct.pack(">d", value.imag) + b"tR")
-        elif isinstance(value, dtypes.dtype):
+        elif isinstance(value, (dtypes.dtype, qscheme)):
             self._write_int(to_code(value))
+        elif hasattr(type(value), "_schema_type"):
+            self._write_library_object(value)
         else:
             raise RuntimeError(f"TorchScript does not save values of the class {type(value).__name__}")
 
+    def _write_library_object(self, value: Any) -> None:
+        """Write an object of a class that the library defines. Its state makes it, so it is known after that."""
+        state, name = value.__getstate__()
+        module, _, last = name.rpartition(".")
+        self._write_global(module, last)
+        self._out.write(b")\x81")
+        self._write_value(state, None)
+        self._out.write(b"b")
+        self._memoize(value)
+
     def _write_tensor(self, value: Tensor) -> None:
         shown: Any = value.detach()
+        if shown.is_quantized:
+            self._write_quantized(value)
+            return
         if shown.is_conj() or shown.is_neg():
             shown = shown.resolve_conj().resolve_neg()
-        reference, offset, strides = self.storages.reference(shown)
+        self._write_storage(shown, "_rebuild_tensor_v2", "_rebuild_tensor_v3")
+        self._write_tensor_end(value)
+
+    def _write_quantized(self, value: Any) -> None:
+        integers, (scheme, *parameters) = CALLBACKS.quantized("saved_parts")(value)
+        self._write_storage(integers, "_rebuild_qtensor", "_rebuild_qtensor", value.dtype, tuple(value.shape))
+        self._out.write(b"(")
+        self._write_global("torch", scheme.name)
+        for parameter in parameters:
+            self._write_value(parameter, None)
+        self._out.write(b"t")
+        self._write_tensor_end(value)
+
+    def _write_storage(self, shown: Any, typed: str, untyped: str, dtype: Any = None, shape: Any = None) -> None:
+        """Write the first arguments of a function that rebuilds a tensor: storage, offset, sizes and strides."""
+        reference, offset, strides = self.storages.reference(shown, dtype)
         _, storage, key, location, count = reference.id
-        self._write_global("torch._utils", "_rebuild_tensor_v2" if storage.dtype else "_rebuild_tensor_v3")
+        self._write_global("torch._utils", typed if storage.dtype else untyped)
         self._out.write(b"((")
         self._write_text("storage")
         self._write_global("torch" if storage.dtype else "torch.storage", storage.name)
@@ -416,11 +448,13 @@ class _Pickler:
         self._write_int(count)
         self._out.write(b"tQ")
         self._write_int(offset)
-        for numbers in (tuple(shown.shape), strides):
+        for numbers in (shape or tuple(shown.shape), strides):
             self._out.write(b"(")
             for one in numbers:
                 self._write_int(one)
             self._out.write(b"t")
+
+    def _write_tensor_end(self, value: Any) -> None:
         self._out.write(b"\x88" if value.requires_grad and value.is_leaf else b"\x89")
         self._write_global("collections", "OrderedDict")
         self._out.write(b")RtR")

@@ -115,6 +115,7 @@ class SourceWriter:
         self.written_classes: dict[str, type] = {}  # classes by the name their methods use
         self.ignored: list[str] = []  # Python-only functions; their callers cannot be saved
         self.unknown: dict[str, str] = {}  # names without text, with the reason
+        self.called: dict[int, set[str]] = {}  # methods that functions call on modules other than theirs, by module
 
     def add(self, module: str, text: str) -> None:
         """Add a definition to a module."""
@@ -145,22 +146,25 @@ class SourceWriter:
     def definition(self, path: str, function: Any, module: Any = None, owner: str | None = None) -> tuple[str, Any]:
         """Return the text of a function and its compiler.
 
-        Code that TorchScript refuses raises. Code that only torchlite cannot write stays in Python: its text raises,
-        and saving reports the reason.
+        User code that TorchScript refuses raises. Code that only torchlite cannot write stays in Python: its text
+        raises, and saving reports the reason.
         """
         last, printer = path.rpartition(".")[2], None
         try:
             printer = self.printer(self, function, module, owner)
             return printer.definition(last), printer
-        except (NotSupportedError, OSError):
-            raise
-        except Exception as error:  # the program's own code may raise anything while names are looked up
+        except (NotSupportedError, OSError) as refused:
+            if not is_library_class(getattr(function, "__module__", None), "ao"):
+                raise
+            error: Exception = refused
+        except Exception as failed:  # the program's own code may raise anything while names are looked up
+            error = failed
             if isinstance(error, RuntimeError) and not isinstance(error, (NotImplementedError, RecursionError)):
                 raise
             if isinstance(function, FunctionDefinition):  # Python cannot run it
                 raise
-            self.unknown[path] = f"{type(error).__name__}: {error}"
-            return _placeholder_source(printer, function, last, owner), None
+        self.unknown[path] = f"{type(error).__name__}: {error}"
+        return _placeholder_source(printer, function, last, owner), None
 
     def library_function(self, name: str) -> str:
         """Return the program name of a `torch.nn.functional` function."""

@@ -93,7 +93,7 @@ class FixedQParamsObserver(ObserverBase):
         self.register_buffer("zero_point", torch.tensor([zero_point], dtype=torch.int32))
         self.qscheme = qscheme
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         return X
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # type: ignore[override]
@@ -104,7 +104,7 @@ class FixedQParamsObserver(ObserverBase):
 class _Blind(ObserverBase):
     """An observer that notes no range."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
     def calculate_qparams(self) -> Any:  # type: ignore[override]

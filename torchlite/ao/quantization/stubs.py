@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite import Tensor
 from torchlite.nn.modules.module import Module
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
@@ -25,7 +26,7 @@ class QuantStub(Module):
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
 
@@ -45,7 +46,7 @@ class DeQuantStub(Module):
         if qconfig:
             self.qconfig = qconfig
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
 
@@ -68,5 +69,5 @@ class QuantWrapper(Module):
         self.add_module("module", module)
         self.train(module.training)
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         return self.dequant(self.module(self.quant(X)))

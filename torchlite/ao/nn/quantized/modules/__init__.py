@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .activation import ELU, Hardswish, LeakyReLU, PReLU, ReLU6, Sigmoid, Softmax
 from .attention import MultiheadAttention
@@ -75,7 +75,7 @@ class Quantize(FromObserved, nn.Module):
         )
         self.dtype = dtype
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: Tensor) -> Tensor:
         return torch.quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
 
     @classmethod
@@ -96,7 +96,7 @@ class DeQuantize(FromObserved, nn.Module):
         tensor([1.])
     """
 
-    def forward(self, Xq: Any) -> Any:
+    def forward(self, Xq: Tensor) -> Tensor:
         return Xq.dequantize()
 
     @classmethod

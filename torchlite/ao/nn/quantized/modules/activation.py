@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .utils import FromObserved, observed_result
 
@@ -22,7 +22,7 @@ class ReLU6(FromObserved, nn.ReLU):
         tensor([0., 6.])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.relu6(input, self.inplace)
 
     def _get_name(self) -> str:
@@ -53,7 +53,7 @@ class Hardswish(FromObserved, nn.Hardswish):
         self.register_buffer("scale", torch.tensor(scale, device=device, dtype=dtype))
         self.register_buffer("zero_point", torch.tensor(zero_point, device=device, dtype=dtype))
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.hardswish(input, float(self.scale), int(self.zero_point))
 
     def _get_name(self) -> str:
@@ -81,7 +81,7 @@ class ELU(FromObserved, nn.ELU):
         super().__init__(alpha)
         self.scale, self.zero_point = scale, zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.elu(input, self.scale, self.zero_point, self.alpha)
 
     def _get_name(self) -> str:
@@ -116,7 +116,7 @@ class LeakyReLU(FromObserved, nn.LeakyReLU):
         self.register_buffer("scale", torch.tensor(scale, device=device, dtype=dtype))
         self.register_buffer("zero_point", torch.tensor(zero_point, device=device, dtype=dtype))
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.leaky_relu(
             input, self.negative_slope, self.inplace, float(self.scale), int(self.zero_point)
         )
@@ -146,7 +146,7 @@ class Sigmoid(FromObserved, nn.Sigmoid):
         super().__init__()
         self.output_scale, self.output_zero_point = output_scale, output_zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.sigmoid(input, self.output_scale, self.output_zero_point)
 
     @classmethod
@@ -171,7 +171,7 @@ class Softmax(FromObserved, nn.Softmax):
         super().__init__(dim)
         self.scale, self.zero_point = scale, zero_point
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         dim = self.dim
         if dim is None:
             dim = 0 if input.ndim in (0, 1, 3) else 1
@@ -211,7 +211,7 @@ class PReLU(FromObserved, nn.Module):
         """
         self.weight = w
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.prelu(input, self.weight, self.scale, self.zero_point)
 
     def _get_name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .utils import FromObserved, observed_result
 
@@ -23,7 +23,13 @@ class _BatchNorm(FromObserved, nn.modules.batchnorm._BatchNorm):
         self.register_buffer("scale", torch.tensor(1.0, device=device))
         self.register_buffer("zero_point", torch.tensor(0, device=device))
 
-    def forward(self, input: Any) -> Any:
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statement and the result of `forward` in TorchScript."""
+        statistics = "self.weight, self.bias, self.running_mean, self.running_var"
+        call = f"ops.quantized.{self._op}(input, {statistics}, {self.eps!r}, float(self.scale), int(self.zero_point))"
+        return "input: Tensor", f"return {call}", "Tensor"
+
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         return getattr(torch.ops.quantized, self._op)(
             input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, float(self.scale),

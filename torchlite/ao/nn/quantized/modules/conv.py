@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 from torchlite._quantized.public_functions import _empty_affine_quantized
 from torchlite.nn import functional as F
 from torchlite.nn.utils.fusion import fuse_conv_bn_weights
@@ -113,7 +113,8 @@ class _ConvNd(WeightedQuantizedModule):
             self._packed_params = prepack(w, b, self.stride, padding, self.dilation, self.groups)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return self._packed_params.unpack()
+        name = f"conv{'_transpose' * self._transposed}{self._rank}d_unpack"
+        return getattr(torch.ops.quantized, name)(self._packed_params)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         self.set_weight_bias(*move_with(fn, *self._weight_bias()))
@@ -128,7 +129,7 @@ class _ConvNd(WeightedQuantizedModule):
         self.set_weight_bias(state_dict.pop(f"{prefix}weight"), state_dict.pop(f"{prefix}bias"))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    def _padded(self, input: Any) -> Any:
+    def _padded(self, input: Tensor) -> Tensor:
         """The input with the padding that the kernel does not add."""
         if input.ndim != self._rank + 2:
             raise ValueError(f"Input shape must be `(N, C, {('L', 'H, W', 'D, H, W')[self._rank - 1]})`!")
@@ -139,7 +140,18 @@ class _ConvNd(WeightedQuantizedModule):
     def _op_name(self) -> str:
         return f"conv_transpose{self._rank}d" if self._transposed else f"conv{self._rank}d{self._end}"
 
-    def forward(self, input: Any) -> Any:
+    def _padded_text(self) -> str:
+        if self.padding_mode == "zeros":
+            return "input"
+        pad = [n for n in reversed(self.padding) for _ in range(2)]
+        return f"torch.pad(input, {pad}, {self.padding_mode!r}, None)"
+
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statements and the result of `forward` in TorchScript."""
+        arguments = f"{self._padded_text()}, self._packed_params, self.scale, self.zero_point"
+        return "input: Tensor", f"return ops.quantized.{self._op_name()}({arguments})", "Tensor"
+
+    def forward(self, input: Tensor) -> Tensor:
         compute = getattr(torch.ops.quantized, self._op_name())
         return compute(self._padded(input), self._packed_params, self.scale, self.zero_point)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .utils import FromObserved
 
@@ -24,7 +24,7 @@ class Dropout(FromObserved, nn.Dropout):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__(p, inplace)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
     def _get_name(self) -> str:

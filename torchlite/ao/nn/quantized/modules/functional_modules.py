@@ -22,7 +22,7 @@ class FXFloatFunctional(Module):
         tensor([2.])
     """
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """Refuse: there is no one operation.
 
         Args:
@@ -147,34 +147,29 @@ class QFunctional(FXFloatFunctional):
     def extra_repr(self) -> str:
         return f"scale={self.scale}, zero_point={self.zero_point}"
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         raise RuntimeError("Functional is not intended to use the 'forward'. Please use the underlying operation")
 
-    def _compute(self, name: str, *args: Any) -> Any:
-        made = getattr(torch.ops.quantized, name)(*args, self.scale, self.zero_point)
-        return self.activation_post_process(made)
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.activation_post_process(torch.ops.quantized.add(x, y, self.scale, self.zero_point))
 
-    def add(self, x: Any, y: Any) -> Any:
-        return self._compute("add", x, y)
-
-    def add_scalar(self, x: Any, y: float) -> Any:
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
         return torch.ops.quantized.add_scalar(x, y)
 
-    def mul(self, x: Any, y: Any) -> Any:
-        return self._compute("mul", x, y)
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.activation_post_process(torch.ops.quantized.mul(x, y, self.scale, self.zero_point))
 
-    def mul_scalar(self, x: Any, y: float) -> Any:
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
         return torch.ops.quantized.mul_scalar(x, y)
 
-    def cat(self, x: Any, dim: int = 0) -> Any:
-        made = torch.ops.quantized.cat(x, dim, self.scale, self.zero_point)
-        return self.activation_post_process(made)
+    def cat(self, x: list[Tensor], dim: int = 0) -> Tensor:
+        return self.activation_post_process(torch.ops.quantized.cat(x, dim, self.scale, self.zero_point))
 
-    def add_relu(self, x: Any, y: Any) -> Any:
-        return self._compute("add_relu", x, y)
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.activation_post_process(torch.ops.quantized.add_relu(x, y, self.scale, self.zero_point))
 
-    def matmul(self, x: Any, y: Any) -> Any:
-        return self._compute("matmul", x, y)
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.activation_post_process(torch.ops.quantized.matmul(x, y, self.scale, self.zero_point))
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> QFunctional:

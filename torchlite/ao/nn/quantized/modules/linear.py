@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 from torchlite._quantized.public_functions import _empty_affine_quantized
 
 from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
@@ -38,7 +38,7 @@ class LinearPackedParams(nn.Module):
     def _weight_bias(self) -> tuple[Any, Any]:
         return torch.ops.quantized.linear_unpack(self._packed_params)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
@@ -100,7 +100,12 @@ class Linear(WeightedQuantizedModule):
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
 
-    def forward(self, x: Any) -> Any:
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statement and the result of `forward` in TorchScript."""
+        packed = "self._packed_params._packed_params"
+        return "x: Tensor", f"return ops.quantized.{self._op}(x, {packed}, self.scale, self.zero_point)", "Tensor"
+
+    def forward(self, x: Tensor) -> Tensor:
         compute = getattr(torch.ops.quantized, self._op)
         return compute(x, self._packed_params._packed_params, self.scale, self.zero_point)
 

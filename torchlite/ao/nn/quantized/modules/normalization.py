@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .utils import FromObserved, with_arguments
 
@@ -45,7 +45,7 @@ class LayerNorm(FromObserved, nn.LayerNorm):
         super().__init__(normalized_shape, eps, elementwise_affine, device=device, dtype=dtype)
         _set_parameters(self, weight, bias, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps, float(self.scale), int(self.zero_point)
         )
@@ -87,7 +87,7 @@ class GroupNorm(FromObserved, nn.GroupNorm):
         super().__init__(num_groups, num_channels, eps, affine, device, dtype)
         _set_parameters(self, weight, bias, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return torch.ops.quantized.group_norm(
             input, self.num_groups, self.weight, self.bias, self.eps, float(self.scale), int(self.zero_point)
         )
@@ -128,7 +128,7 @@ class _InstanceNorm(FromObserved):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)  # type: ignore[call-arg]
         _set_parameters(self, weight, bias, scale, zero_point, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         module: Any = self
         return torch.ops.quantized.instance_norm(
             input, module.weight, module.bias, module.eps, float(module.scale), int(module.zero_point)

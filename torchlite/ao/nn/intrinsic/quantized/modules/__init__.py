@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
+from torchlite import Tensor
 from torchlite.ao.nn.intrinsic.modules import fused as nni
 from torchlite.ao.nn.quantized.modules import batchnorm, conv, linear
 from torchlite.ao.nn.quantized.modules.conv import _CONV
@@ -68,7 +69,7 @@ class LinearLeakyReLU(linear.Linear):
         super().__init__(in_features, out_features, bias, dtype)
         self.negative_slope = negative_slope
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return torch.ops.quantized.linear_leaky_relu(
             x, self._packed_params._packed_params, self.scale, self.zero_point, self.negative_slope
         )
@@ -174,7 +175,11 @@ class ConvAdd2d(conv.Conv2d):
     _FLOAT_MODULE: Any = nni.ConvAdd2d
     _op = "conv2d_add"
 
-    def forward(self, input: Any, extra_input: Any) -> Any:  # type: ignore[override]
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        arguments = "input, extra_input, self._packed_params, self.scale, self.zero_point"
+        return "input: Tensor, extra_input: Tensor", f"return ops.quantized.{self._op}({arguments})", "Tensor"
+
+    def forward(self, input: Tensor, extra_input: Tensor) -> Tensor:  # type: ignore[override]
         compute = getattr(torch.ops.quantized, self._op)
         return compute(input, extra_input, self._packed_params, self.scale, self.zero_point)
 

@@ -27,6 +27,10 @@ def _make(name: str) -> Any:
     def _get_name(self: Any) -> str:
         return f"DynamicQuantized{name}"
 
+    def _tl_script_text(self: Any) -> tuple[str, str, str]:
+        call = f"ops.quantized.{self._op_name()}_dynamic({self._padded_text()}, self._packed_params, reduce_range)"
+        return "input: Tensor, reduce_range: bool=True", f"return {call}", "Tensor"
+
     def forward(self: Any, input: Any, reduce_range: bool = True) -> Any:
         """Convolves float inputs, which are quantized by their range.
 
@@ -50,7 +54,7 @@ def _make(name: str) -> Any:
         >>> layer(torch.ones(1, 1, {shape})).dtype
         torch.float32
     """
-    facts = {"__init__": __init__, "_get_name": _get_name, "forward": forward}
+    facts = {"__init__": __init__, "_get_name": _get_name, "forward": forward, "_tl_script_text": _tl_script_text}
     return type(name, (base,), {"__doc__": document, "__module__": __name__, **facts})
 
 

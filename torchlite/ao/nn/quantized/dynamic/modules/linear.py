@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 from torchlite.ao.nn.quantized.modules import linear
 from torchlite.ao.nn.quantized.modules.utils import quantize_weight
 
@@ -27,7 +27,11 @@ class Linear(linear.Linear):
     _version = 4
     _op = "linear_dynamic"
 
-    def forward(self, x: Any) -> Any:
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        call = f"ops.quantized.{self._op}(x, self._packed_params._packed_params, True)"
+        return "x: Tensor", f"return torch.to({call}, ops.prim.dtype(x))", "Tensor"
+
+    def forward(self, x: Tensor) -> Tensor:
         compute = getattr(torch.ops.quantized, self._op)
         return compute(x, self._packed_params._packed_params, True).to(x.dtype)
 
