@@ -9,6 +9,7 @@ import torchlite as torch
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._types.package_name import package_name
 from .._types.quantized_levels import choose_parameters
+from .dispatched_functions import dispatched
 from .quantized_tensor import is_quantized, wrap_quantized
 from .quantizers import QUANTIZED, PerChannel, PerTensor, check_dtype, check_numbers, make_per_channel
 
@@ -17,6 +18,7 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, torch.Tensor) else value
 
 
+@dispatched
 def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
     """Quantizes a tensor with one scale and one zero point.
 
@@ -50,6 +52,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
 
 
+@dispatched
 def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, dtype: Any) -> Any:
     """Quantizes a tensor with a scale and a zero point for each entry of a dimension.
 
@@ -83,6 +86,7 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, d
     return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
 
 
+@dispatched
 def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> Any:
     """Quantizes a tensor with a scale and a zero point that fit its least and greatest numbers.
 
@@ -128,12 +132,19 @@ def dequantize(input: Any, tensors: Any = None) -> Any:
         >>> torch.dequantize(torch.quantize_per_tensor(torch.tensor([0.24, 9.0]), 0.1, 0, torch.quint8))
         tensor([0.2000, 9.0000])
     """
-    given = tensors if input is None else input
-    if isinstance(given, (list, tuple)):
-        return tuple(dequantize(tensor) for tensor in given)
-    if not is_quantized(given):
-        return given.to(torch.float32)
-    return given._quantizer.dequantize(given._values)
+    return _dequantize(tensors if input is None else input)
+
+
+def _numbers_of(input: Any) -> Any:
+    if isinstance(input, (list, tuple)):
+        return tuple(_numbers_of(tensor) for tensor in input)
+    if not is_quantized(input):
+        return input.to(torch.float32)
+    return input._quantizer.dequantize(input._values)
+
+
+_numbers_of.__name__ = "dequantize"
+_dequantize = dispatched(_numbers_of)
 
 
 def _parameters(input: Any, name: str, kind: Any) -> Any:
@@ -151,6 +162,7 @@ def _parameters(input: Any, name: str, kind: Any) -> Any:
     return input._quantizer
 
 
+@dispatched
 def int_repr(input: Any) -> Any:
     """Returns the integers of a quantized tensor.
 
@@ -172,6 +184,7 @@ def int_repr(input: Any) -> Any:
     return input._values.clone()
 
 
+@dispatched
 def q_scale(input: Any) -> float:
     """Returns the scale of a tensor that is quantized per tensor.
 
@@ -189,6 +202,7 @@ def q_scale(input: Any) -> float:
     return _parameters(input, "q_scale", PerTensor).scale
 
 
+@dispatched
 def q_zero_point(input: Any) -> int:
     """Returns the zero point of a tensor that is quantized per tensor.
 
@@ -206,6 +220,7 @@ def q_zero_point(input: Any) -> int:
     return _parameters(input, "q_zero_point", PerTensor).zero_point
 
 
+@dispatched
 def q_per_channel_scales(input: Any) -> Any:
     """Returns the scales of a tensor that is quantized per channel, in float64.
 
@@ -224,6 +239,7 @@ def q_per_channel_scales(input: Any) -> Any:
     return _parameters(input, "q_per_channel_scales", PerChannel).scales
 
 
+@dispatched
 def q_per_channel_zero_points(input: Any) -> Any:
     """Returns the zero points of a tensor that is quantized per channel.
 
@@ -242,6 +258,7 @@ def q_per_channel_zero_points(input: Any) -> Any:
     return _parameters(input, "q_per_channel_zero_points", PerChannel).zero_points
 
 
+@dispatched
 def q_per_channel_axis(input: Any) -> int:
     """Returns the dimension of the channels of a tensor that is quantized per channel.
 

@@ -13,6 +13,7 @@ from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, is_inferenc
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.error_translation import no_backend_kernel_error
+from .._dispatch.tracing import TRACES, trace_method
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
 from .quantizers import QUANTIZED, PerTensor
@@ -133,6 +134,8 @@ class QuantizedTensor(Tensor):
         return bool(self.item()) if self.numel() == 1 else Tensor.__bool__(self)
 
     def __getitem__(self, index: Any) -> Any:
+        if TRACES and (found := trace_method("__getitem__", self, index)) is not NotImplemented:
+            return found
         return CALLBACKS.quantized("getitem")(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -145,6 +148,8 @@ class QuantizedTensor(Tensor):
         return f"torch.quantized.{where}{self.dtype.scalar_name}Tensor"
 
     def detach(self) -> Any:
+        if TRACES and (found := trace_method("detach", self)) is not NotImplemented:
+            return found
         out: Any = wrap_quantized(self._values, self._quantizer)
         out._tl_meta = alias_meta(self)
         return out

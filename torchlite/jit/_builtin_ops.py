@@ -475,6 +475,7 @@ _OWN: dict[str, Callable] = {
     "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: list(
         torch.autograd.grad(outputs, inputs, grads, keep, create, unused)
     ),
+    "qscheme": lambda x: to_code(x.qscheme()),
     "sym_size": _tensor_size,
     "hash": safe_hash,
     "get_num_threads": lambda: torch.get_num_threads(),
@@ -521,7 +522,7 @@ _PRIM: dict[str, Callable] = {
     "name": lambda x: None,
     "unchecked_unwrap_optional": lambda x: x,
     "unwrap_optional": lambda x: x,
-    "is_quantized": lambda x: False,
+    "is_quantized": lambda x: x.is_quantized,
     "is_mkldnn": lambda x: False,
     "is_mps": lambda x: False,
     "is_xpu": lambda x: False,

@@ -323,7 +323,8 @@ class TraceRecorder(Interceptor):
             f"{a.name}={self.text(value, a.type.base)}" if a.kwarg_only else self.text(value, a.type.base)
             for a, value in zip(op.schema.arguments, op.schema.bind(args, kwargs), strict=True)
         ]
-        return f"ops.{op.name.replace('::', '.')}({', '.join(texts)})"
+        name = op.name.replace("::", ".")
+        return f"{f'torch{name[4:]}' if name.startswith('aten.') else f'ops.{name}'}({', '.join(texts)})"
 
     def _format_overload_call(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
         """Return the call of an overload with a record's values, None if its schema does not match."""
@@ -381,6 +382,8 @@ class TraceRecorder(Interceptor):
             return value.text
         if value is None or isinstance(value, bool):
             return repr(value)
+        if hasattr(type(value), "_schema_type"):
+            return self._object_expression(value)
         if isinstance(value, int):
             return f"{value}." if base == "float" else repr(value)
         if isinstance(value, float):
@@ -398,6 +401,15 @@ class TraceRecorder(Interceptor):
         if type(value).__name__ == "Generator":
             return "None"
         raise RuntimeError(f"torch.jit.trace: no expression for a value of the class {type(value).__name__}")
+
+    def _object_expression(self, value: Any) -> str:
+        """Return an object of a class that the library defines as an attribute of a traced module."""
+        if id(value) not in self._known:
+            raise RuntimeError(
+                f"Tried to trace {value!r} but it is not part of the active trace. Modules that are called during a "
+                "trace must be registered as submodules of the thing being traced."
+            )
+        return self._known[id(value)]
 
     def _string_expression(self, value: str) -> str:
         if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:

@@ -162,6 +162,7 @@ class _TracedClasses:
         for child_name, child in module._modules.items():
             if child is not None:
                 lines.append(declared_types(child_name, self.add(child)))
+        lines += [declared_types(key, type_of(value)) for key, value in _library_objects(module)]
         self.texts[name] = "".join(lines) + methods
         return name
 
@@ -184,6 +185,8 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
             if tensor is not None:
                 known.setdefault(id(tensor), path_of((*names, name)))
                 tensors.append(tensor)
+        for name, value in _library_objects(module):
+            known.setdefault(id(value), path_of((*names, name)))
     constants: list[Any] = []
     methods = ""
     for name, (args, kwargs) in inputs.items():
@@ -217,6 +220,11 @@ def _device_of(tensors: list, inputs: Any) -> Any:
     return found if found is not None and found.type == "opencl" else None
 
 
+def _library_objects(module: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of a module that are objects of classes that the library defines."""
+    return [(name, value) for name, value in vars(module).items() if hasattr(type(value), "_schema_type")]
+
+
 def _walk_modules(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
     done = set() if done is None else done
     if id(mod) in done:
@@ -241,6 +249,8 @@ def _share_module(
     for name, child in module._modules.items():
         if child is not None:
             set_attribute(out, name, _share_module(child, classes, program, made))
+    for name, value in _library_objects(module):
+        set_attribute(out, name, value)
     object.__setattr__(out, "training", module.training)
     out.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     return out
