@@ -12,12 +12,13 @@ from typing import Any
 import torchlite as torch
 import torchlite.nn.functional as F
 
+from .embedding_ops import EMBEDDING_OPS
 from .half_parameters import HalfLinearPackedParams
-from .packed_parameters import Conv3dPackedParams, ConvPackedParams, EmbeddingPackedParams, LinearPackedParams
+from .packed_parameters import Conv3dPackedParams, ConvPackedParams, LinearPackedParams
 from .quantized_tensor import is_quantized, wrap_quantized
 from .quantizers import INTEGERS, PerTensor
 
-_LINEAR, _EMBEDDING = LinearPackedParams._schema_type, EmbeddingPackedParams._schema_type
+_LINEAR = LinearPackedParams._schema_type
 # The functions that compute the ops, by schema.
 OPS: dict[str, Callable[..., Any]] = {}
 
@@ -308,46 +309,10 @@ for _end, _after in (("", lambda x: x), ("_relu", _relu)):
         "float output_scale, int output_zero_point) -> Tensor"
     ] = _conv2d_add(_after)
 
-# -- embeddings -----------------------------------------------------------------------------------------------------
-
-OPS[f"embedding_bag_prepack(Tensor weight) -> {_EMBEDDING} W_prepack"] = EmbeddingPackedParams
-OPS[f"embedding_bag_unpack({_EMBEDDING} W_prepack) -> Tensor W_origin"] = lambda packed: packed.unpack()
-
-
-def _check_pruned(pruned: bool, mapping: Any = None) -> None:
-    if pruned or mapping is not None:
-        raise NotImplementedError("torchlite has no embeddings with pruned rows")
-
-
-@_op(f"embedding_byte({_EMBEDDING} weight, Tensor indices, bool pruned_weights=False) -> Tensor")
-def _embedding(packed: Any, indices: Any, pruned_weights: bool = False) -> Any:
-    _check_pruned(pruned_weights)
-    return packed.rows(indices)
-
-
-@_op(
-    f"embedding_bag_byte({_EMBEDDING} weight, Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, "
-    "int mode=0, bool pruned_weights=False, Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, "
-    "bool include_last_offset=False) -> Tensor"
-)
-def _embedding_bag(
-    packed: Any, indices: Any, offsets: Any = None, scale_grad_by_freq: bool = False, mode: int = 0,
-    pruned_weights: bool = False, per_sample_weights: Any = None, compressed_indices_mapping: Any = None,
-    include_last_offset: bool = False,
-) -> Any:  # fmt: skip
-    _check_pruned(pruned_weights, compressed_indices_mapping)
-    if mode != 0:
-        raise RuntimeError("embedding_bag_byte: only the mode sum is supported")
-    weight = packed.unpack().dequantize()
-    return F.embedding_bag(
-        indices, weight, offsets, mode="sum", per_sample_weights=per_sample_weights,
-        include_last_offset=include_last_offset, scale_grad_by_freq=scale_grad_by_freq,
-    )  # fmt: skip
-
 
 def declare_ops() -> None:
     """Define the ops, at the first use of `torch.ops.quantized`."""
     from .._library.library_op import define_op
 
-    for schema, function in OPS.items():
+    for schema, function in (*OPS.items(), *EMBEDDING_OPS.items()):
         define_op("quantized", schema).kernels["CompositeExplicitAutograd"] = function

@@ -19,6 +19,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._ops._gradient_helpers import to_named_tuple
 from .._tensor.conversions import _parse_to
+from .packed_levels import is_packed, run_on_bytes, wrap_packed
 from .quantized_tensor import is_quantized, no_kernel_error, wrap_quantized
 from .quantizers import INTEGERS, PerChannel, PerTensor
 
@@ -160,6 +161,8 @@ def select(input: Any, dim: int, index: int) -> Any:
 @register_rule("getitem")
 def getitem(input: Any, index: Any) -> Any:
     """`tensor[index]`. A tensor quantized per channel takes integers."""
+    if is_packed(input):
+        return run_on_bytes(getitem, "getitem", [input, index])
     if isinstance(input._quantizer, PerChannel):
         for key in index if isinstance(index, tuple) else (index,):
             if not isinstance(key, int) or isinstance(key, bool):
@@ -194,6 +197,9 @@ def stack(tensors: Any, dim: int = 0) -> Any:
 @register_rule("_move")
 def move(input: Any, where: Any) -> Any:
     """Another device."""
+    if is_packed(input):
+        data = input._tl_array
+        return wrap_packed(CALLBACKS.move(data.packed, where), data.dims, data.quantizer.moved(where), input.dtype)
     if torch.device(where).type == "meta":
         raise no_backend_kernel_error("empty_quantized", "Quantized", torch.empty(0, device="meta"))
     values = CALLBACKS.move(input._values, where)
@@ -377,6 +383,8 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
             "Copying from quantized Tensor to non-quantized Tensor is not allowed, please use dequantize to get a "
             "float Tensor from a quantized Tensor"
         )
+    if is_packed(input):
+        return _write_packed(input, src)
     if not is_quantized(src):
         if src.dtype is not torch.float32:
             raise RuntimeError("Quantized copy only works with kFloat as source Tensor")
@@ -393,6 +401,8 @@ def copy_(input: Any, src: Any, non_blocking: bool = False) -> Any:
 
 def setitem(input: Any, index: Any, value: Any) -> None:
     """`tensor[index] = value`: numbers, or a quantized tensor, whose numbers are written."""
+    if is_packed(input):
+        raise NotImplementedError(f"\"Copy\" not implemented for '{input.dtype.scalar_name}'")
     _need_per_tensor(input, _FIXED_STRIDES)
     numbers = value.dequantize() if is_quantized(value) else torch.as_tensor(value, dtype=torch.float32)
     input._values[index] = input._quantizer.quantize(numbers.to(input.device), input.dtype)
@@ -415,6 +425,8 @@ def run_op(op: Any, values: list) -> Any:
     """Run an op with a quantized operand. NotImplemented for a composite op, which runs as its parts."""
     found = RULES.get(op.name)
     if found is not None:
+        if found is not copy_ and any(is_packed(value) for value in _flatten(values)):
+            return run_on_bytes(found, op.name, values)
         return found(*values)
     if op.is_implicit:
         return NotImplemented
@@ -443,6 +455,19 @@ def run_in_place(op: Any, values: list) -> Any:
         target._values.copy_(result._values)
     else:  # views such as `unsqueeze_`, and ops with a quantizer of their own
         target._tl_array = result._tl_array
+    bump_version(target)
+    return target
+
+
+def _write_packed(target: Any, source: Any) -> Any:
+    """Write another packed tensor of the same dtype and size. There are no other writes to packed tensors."""
+    if not is_quantized(source):
+        raise NotImplementedError(f"\"Copy\" not implemented for '{target.dtype.scalar_name}'")
+    if source.dtype is not target.dtype or source.shape != target.shape:
+        raise RuntimeError("Quantized Copy only works with same dtype")
+    data, source = target._tl_array, source._tl_array
+    data.packed.copy_(source.packed)
+    data.quantizer = source.quantizer.copied()
     bump_version(target)
     return target
 

@@ -11,6 +11,7 @@ from .._dispatch import REGISTRY, function_for
 from .._dispatch.call import wrap_array
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._types.quantized_levels import LevelsMatrix
+from .packed_levels import is_packed
 from .quantized_tensor import is_quantized, wrap_quantized
 from .quantizers import BITS, PerChannel, PerTensor, check_numbers
 
@@ -281,14 +282,16 @@ class EmbeddingPackedParams(LibraryObject):
     _script_methods = frozenset(("bit_rate", "unpack", "version"))
 
     def __init__(self, weight: Any) -> None:
-        _check(weight, torch.quint8, "embedding_bag_prepack")
+        if not is_quantized(weight) or weight.dtype not in (torch.quint8, torch.quint4x2):
+            raise RuntimeError("expected a weight of quint8 or quint4x2")
         if not isinstance(weight._quantizer, PerChannel) or weight._quantizer.axis != 0:
             raise RuntimeError("expected a weight that is quantized for each row")
         self._weight = weight
 
     def _tl_parts(self) -> list[Any]:
         quantizer = self._weight._quantizer
-        return [self._weight._values, quantizer.scales, quantizer.zero_points]
+        data = self._weight._tl_array
+        return [data.packed if is_packed(self._weight) else data.values, quantizer.scales, quantizer.zero_points]
 
     def _saved_state(self) -> Any:
         return 1, [self._weight], [], [self.bit_rate()]
@@ -305,11 +308,17 @@ class EmbeddingPackedParams(LibraryObject):
         """Return the version of the saved state."""
         return 1
 
-    def rows(self, indices: Any) -> Any:
-        """Return rows as numbers."""
-        quantizer, flat = self._weight._quantizer, indices.reshape(-1)
-        chosen = PerChannel(quantizer.scales[flat], quantizer.zero_points[flat], 0)
-        return chosen.dequantize(self._weight._values[flat]).reshape(*indices.shape, -1)
+    def rows(self, places: Any) -> Any:
+        """Return rows as numbers. With four bits, scales and the numbers of level 0 have half precision, as in PyTorch."""
+        weight = self._weight
+        quantizer = weight._quantizer
+        scales, zero_points = quantizer.scales[places], quantizer.zero_points[places]
+        if not is_packed(weight):
+            return PerChannel(scales, zero_points, 0).dequantize(weight._values[places])
+        scales, zero_points = scales.to(torch.float32), zero_points.to(torch.float32)
+        low = (-zero_points * scales).to(torch.float16).to(torch.float32)
+        steps = scales.to(torch.float16).to(torch.float32)
+        return weight._tl_array.rows(places).to(torch.float32) * steps.unsqueeze(1) + low.unsqueeze(1)
 
 
 def _rebuild_linear(state: Any) -> Any:

@@ -8,10 +8,21 @@ import torchlite as torch
 
 from .._dispatch.error_translation import no_backend_kernel_error
 from .._types.package_name import package_name
+from .._types.qschemes import per_channel_affine
 from .._types.quantized_levels import choose_parameters
 from .dispatched_functions import dispatched
+from .packed_levels import is_packed, pack, wrap_levels
 from .quantized_tensor import is_quantized, wrap_quantized
-from .quantizers import QUANTIZED, PerChannel, PerTensor, check_dtype, check_numbers, make_per_channel
+from .quantizers import (
+    BITS,
+    INTEGERS,
+    QUANTIZED,
+    PerChannel,
+    PerTensor,
+    check_dtype,
+    check_numbers,
+    make_per_channel,
+)
 
 
 def _number(value: Any) -> Any:
@@ -29,7 +40,8 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
         input: A float32 tensor of any shape, or a list of them.
         scale: The distance of neighbouring numbers; a tensor with one for each tensor of a list.
         zero_point: The integer of the number 0; a tensor with one for each tensor of a list.
-        dtype: `torch.quint8`, `torch.qint8` or `torch.qint32`.
+        dtype: `torch.quint8`, `torch.qint8`, `torch.qint32`, or `torch.quint4x2` and `torch.quint2x4`, whose levels
+            have four and two bits.
 
     Returns:
         A quantized tensor of the same shape, or a tuple of them.
@@ -49,7 +61,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     check_dtype(dtype)
     check_numbers(input)
     quantizer = PerTensor(float(_number(scale)), int(_number(zero_point)))
-    return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
+    return wrap_levels(quantizer.quantize(input.detach(), dtype), quantizer, dtype)
 
 
 @dispatched
@@ -61,7 +73,8 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, d
         scales: The scales, a tensor of shape ``(input.shape[axis],)``.
         zero_points: The zero points, of the same shape. Of float32, a number ``x`` becomes ``round(x / scale + zero)``.
         axis: The dimension of the channels.
-        dtype: `torch.quint8`, `torch.qint8` or `torch.qint32`.
+        dtype: `torch.quint8`, `torch.qint8` or `torch.qint32`. With zero points of float32 also `torch.quint4x2` and
+            `torch.quint2x4`, whose levels have four and two bits.
 
     Returns:
         A quantized tensor of the same shape.
@@ -83,7 +96,9 @@ def quantize_per_channel(input: Any, scales: Any, zero_points: Any, axis: int, d
     check_numbers(input)
     quantizer = make_per_channel(scales, zero_points, axis)
     quantizer.check(tuple(input.shape))
-    return wrap_quantized(quantizer.quantize(input.detach(), dtype), quantizer)
+    if BITS[dtype] < 8 and quantizer.scheme is per_channel_affine:
+        raise NotImplementedError(f"\"quantize_tensor_per_channel_affine\" not implemented for '{dtype.scalar_name}'")
+    return wrap_levels(quantizer.quantize(input.detach(), dtype), quantizer, dtype)
 
 
 @dispatched
@@ -170,7 +185,8 @@ def int_repr(input: Any) -> Any:
         input: The quantized tensor.
 
     Returns:
-        A tensor of uint8, int8 or int32, a copy.
+        A tensor of uint8, int8 or int32, a copy. Of `torch.quint4x2` and `torch.quint2x4` it has the bytes with two and
+        four levels, in one dimension.
 
     Raises:
         NotImplementedError: The tensor is not quantized.
@@ -181,6 +197,8 @@ def int_repr(input: Any) -> Any:
     """
     if not is_quantized(input):
         raise no_backend_kernel_error("int_repr", "", input)
+    if is_packed(input):
+        return pack(input._values, BITS[input.dtype])
     return input._values.clone()
 
 
@@ -305,8 +323,7 @@ def _make_per_channel_quantized_tensor(input: Any, scale: Any, zero_point: Any, 
 
 def _empty_integers(size: Any, dtype: Any, device: Any, memory_format: Any) -> Any:
     check_dtype(dtype)
-    integers = next(integers for integers, quantized in QUANTIZED.items() if quantized is dtype)
-    return torch.empty(size, dtype=integers, device=device, memory_format=memory_format)
+    return torch.empty(size, dtype=INTEGERS[dtype][0], device=device, memory_format=memory_format)
 
 
 def _empty_affine_quantized(
@@ -315,7 +332,7 @@ def _empty_affine_quantized(
 ) -> Any:  # fmt: skip
     """A quantized tensor of a size, with any integers."""
     values = _empty_integers(size, dtype, device, memory_format)
-    return wrap_quantized(values, PerTensor(float(scale), int(zero_point)))
+    return wrap_levels(values, PerTensor(float(scale), int(zero_point)), dtype)
 
 
 def _empty_per_channel_affine_quantized(
@@ -325,7 +342,7 @@ def _empty_per_channel_affine_quantized(
     """A quantized tensor of a size, with any integers and parameters for each channel."""
     quantizer = make_per_channel(scales, zero_points, axis)
     quantizer.check(tuple(size))
-    return wrap_quantized(_empty_integers(size, dtype, device, memory_format), quantizer)
+    return wrap_levels(_empty_integers(size, dtype, device, memory_format), quantizer, dtype)
 
 
 for _function in (

@@ -15,19 +15,18 @@ INTEGERS = {
     torch.qint8: (torch.int8, -128, 127),
     torch.quint8: (torch.uint8, 0, 255),
     torch.qint32: (torch.int32, -(2**31), 2**31 - 1),
+    torch.quint4x2: (torch.uint8, 0, 15),
+    torch.quint2x4: (torch.uint8, 0, 3),
 }
 # The bits of a level.
 BITS = {torch.qint8: 8, torch.quint8: 8, torch.qint32: 32, torch.quint4x2: 4, torch.quint2x4: 2}
-QUANTIZED = {integers: dtype for dtype, (integers, *_) in INTEGERS.items()}
+QUANTIZED = {integers: dtype for dtype, (integers, *_) in INTEGERS.items() if BITS[dtype] >= 8}
 
 
 def check_dtype(dtype: Any) -> None:
-    """RuntimeError for a dtype that is not quantized, NotImplementedError for one without tensors."""
-    if dtype in INTEGERS:
-        return
-    if dtype in (torch.quint4x2, torch.quint2x4):
-        raise NotImplementedError(f"torchlite has no tensors of {dtype}")
-    raise RuntimeError(f"ScalarType {dtype.scalar_name} is not supported in new_qtensor.")
+    """RuntimeError for a dtype that is not quantized."""
+    if dtype not in INTEGERS:
+        raise RuntimeError(f"ScalarType {dtype.scalar_name} is not supported in new_qtensor.")
 
 
 def check_numbers(input: Any) -> None:
@@ -40,13 +39,15 @@ def check_numbers(input: Any) -> None:
 
 def _to_integers(x: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
     """Return ``round(x / scale + zero_point)`` within the dtype's range, as PyTorch computes it: by the reciprocal of
-    the scale, in float32. NaN becomes the greatest integer, or the least of qint32.
+    the scale, in float32. NaN becomes the greatest integer, or the least of qint32 and of levels
+    with fewer than eight bits.
     """
     integers, low, high = INTEGERS[dtype]
     levels = torch.round(x * scale + zero_point)
     if dtype is torch.qint32:
         levels = levels.double()
-    return torch.nan_to_num(levels, low if dtype is torch.qint32 else high, high, low).clamp(low, high).to(integers)
+    nan = low if dtype is torch.qint32 or BITS[dtype] < 8 else high
+    return torch.nan_to_num(levels, nan, high, low).clamp(low, high).to(integers)
 
 
 class PerTensor(NamedTuple):
@@ -60,7 +61,9 @@ class PerTensor(NamedTuple):
         return per_tensor_affine
 
     def quantize(self, x: Any, dtype: Any) -> Any:
-        _, low, high = INTEGERS[dtype]
+        integers, low, high = INTEGERS[dtype]
+        if BITS[dtype] < 8:
+            high = torch.iinfo(integers).max  # PyTorch checks zero points by the byte
         for wrong, bound in ((self.zero_point > high, "above upper"), (self.zero_point < low, "below lower")):
             if wrong:
                 raise RuntimeError(f"quantize_tensor_per_tensor_affine zero_point {self.zero_point} is {bound} bound.")

@@ -21,6 +21,7 @@ from .._tensor import Parameter, Tensor
 from .._tensor.pickling import reduces_by, state_of, warn_hooks_not_pickled
 from .._tensor.storage import UntypedStorage
 from .._tensor.typed_storage import TypedStorage
+from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout
 from .._types.python_source import source_of
@@ -113,6 +114,8 @@ def _tensor_rebuild_args(tensor: Any, storages: StorageCollector):
     if tensor.is_quantized:
         values, quantizer = CALLBACKS.quantized("saved_parts")(tensor)
         reference, offset, stride = storages.reference(values, tensor.dtype)
+        if tensor.dtype in dtypes.PACKED_LEVELS:
+            stride = tuple(tensor.stride())
         return tensor_rebuild._rebuild_qtensor, (reference, offset, size, stride, quantizer, requires_grad, hooks)
     if tensor._tl_kernels.wraps:
         place = (tensor.dtype, size, tuple(tensor.stride()), tensor.storage_offset())

@@ -44,8 +44,10 @@ TYPED_STORAGES = {
     dtypes.BY_NAME[name]: StorageType(f"{dtypes.BY_NAME[name].scalar_name}Storage", dtypes.BY_NAME[name])
     for name in _TYPED
 }
-for _name, _integers in (("qint8", dtypes.int8), ("quint8", dtypes.uint8), ("qint32", dtypes.int32)):
-    _dtype = dtypes.NAME_ONLY[_name]
+for _dtype, _integers in (
+    *((dtypes.NAME_ONLY[f"q{integers.name}"], integers) for integers in (dtypes.int8, dtypes.uint8, dtypes.int32)),
+    *((dtype, dtype) for dtype in dtypes.PACKED_LEVELS),
+):
     TYPED_STORAGES[_dtype] = StorageType(f"{_dtype.scalar_name}Storage", _integers)
 UNTYPED_STORAGE = StorageType("UntypedStorage", None)
 _STORAGES = {t.name: t for t in (*TYPED_STORAGES.values(), UNTYPED_STORAGE)}

@@ -6,6 +6,7 @@ import math
 
 from .._dispatch import call, table_of
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.shapes import contiguous_strides
 from .._dispatch.shape_and_value_checks import storage_nbytes_for
 from .._tensor import Parameter, Tensor
 from .._tensor.pickling import set_state
@@ -134,7 +135,14 @@ def _rebuild_qtensor(
     storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks, metadata=None
 ):
     """Build a quantized tensor from its integers and the parameters of its quantizer, and validate them."""
-    return CALLBACKS.quantized("rebuild")(_rebuild_tensor(storage, storage_offset, size, stride), quantizer_params)
+    untyped, dtype = _check_storage(storage)
+    if dtype not in dtypes.PACKED_LEVELS:
+        values, packed = _rebuild_tensor(storage, storage_offset, size, stride), None
+    else:
+        values, packed = _view_storage(untyped, dtypes.uint8, 0, (untyped.nbytes(),), (1,)), (dtype, _check_ints(size))
+        if storage_offset != 0 or _check_ints(stride) != contiguous_strides(packed[1]):
+            raise RuntimeError(f"a tensor of {dtype} begins at its storage, and is contiguous")
+    return CALLBACKS.quantized("rebuild")(values, quantizer_params, packed)
 
 
 def _get_layout(name):

@@ -122,9 +122,9 @@ def rebuild_sparse(layout: Any, parts: tuple, requires_grad: bool, state: Any):
     return _finish_rebuild(CALLBACKS.sparse("rebuild")(layout, parts), requires_grad, call.Tensor, state)
 
 
-def rebuild_quantized(values: Any, quantizer: tuple, state: Any):
+def rebuild_quantized(values: Any, quantizer: tuple, state: Any, packed: Any = None):
     """A quantized tensor out of a pickle."""
-    return _finish_rebuild(CALLBACKS.quantized("rebuild")(values, quantizer), False, call.Tensor, state)
+    return _finish_rebuild(CALLBACKS.quantized("rebuild")(values, quantizer, packed), False, call.Tensor, state)
 
 
 def _finish_rebuild(out: Any, requires_grad: bool, cls, state: Any):
@@ -181,7 +181,8 @@ def reduce_tensor(tensor: Any):
     if tensor._tl_is_sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor.is_quantized:
-        return rebuild_quantized, (*CALLBACKS.quantized("saved_parts")(tensor), state_of(tensor))
+        packed = (tensor.dtype, tuple(tensor.shape)) if tensor.dtype in dtypes.PACKED_LEVELS else None
+        return rebuild_quantized, (*CALLBACKS.quantized("saved_parts")(tensor), state_of(tensor), packed)
     if tensor._tl_signs:
         return rebuild_conj_neg, (
             tensor._plain_tensor_on_memory(),

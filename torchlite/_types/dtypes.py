@@ -77,7 +77,7 @@ class dtype:
         """
         if self._np is None:
             if self.name in NAME_ONLY:
-                if self.name in ("qint8", "quint8", "qint32"):
+                if self.name in ("qint8", "quint8", "qint32", "quint4x2", "quint2x4"):
                     raise TypeError(f"{self!r}: torch.quantize_per_tensor makes tensors of this dtype from float32")
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
             if self.name in OPAQUE:
@@ -182,6 +182,8 @@ NAME_ONLY = {
         dtype("bits16", INT, 2, False, "Bits16"),
     )
 }
+# Those whose levels are packed: a byte has several.
+PACKED_LEVELS = (NAME_ONLY["quint4x2"], NAME_ONLY["quint2x4"])
 ALIASES = {
     "uint8": ("byte",), "int8": ("char",), "int16": ("short",), "int32": ("int",), "int64": ("long",),
     "float16": ("half",), "float32": ("float",), "float64": ("double",), "complex64": ("cfloat",),

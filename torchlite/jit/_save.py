@@ -427,7 +427,7 @@ class _Pickler:
 
     def _write_quantized(self, value: Any) -> None:
         integers, (scheme, *parameters) = CALLBACKS.quantized("saved_parts")(value)
-        self._write_storage(integers, "_rebuild_qtensor", "_rebuild_qtensor", value.dtype, tuple(value.shape))
+        self._write_storage(integers, "_rebuild_qtensor", "_rebuild_qtensor", value)
         self._out.write(b"(")
         self._write_global("torch", scheme.name)
         for parameter in parameters:
@@ -435,9 +435,15 @@ class _Pickler:
         self._out.write(b"t")
         self._write_tensor_end(value)
 
-    def _write_storage(self, shown: Any, typed: str, untyped: str, dtype: Any = None, shape: Any = None) -> None:
-        """Write the first arguments of a function that rebuilds a tensor: storage, offset, sizes and strides."""
-        reference, offset, strides = self.storages.reference(shown, dtype)
+    def _write_storage(self, shown: Any, typed: str, untyped: str, quantized: Any = None) -> None:
+        """Write the first arguments of a function that rebuilds a tensor: storage, offset, sizes and strides.
+
+        quantized: the tensor whose integers are in the storage.
+        """
+        reference, offset, strides = self.storages.reference(shown, None if quantized is None else quantized.dtype)
+        shape = tuple(shown.shape)
+        if quantized is not None:
+            shape, strides = tuple(quantized.shape), tuple(quantized.stride())
         _, storage, key, location, count = reference.id
         self._write_global("torch._utils", typed if storage.dtype else untyped)
         self._out.write(b"((")
@@ -448,7 +454,7 @@ class _Pickler:
         self._write_int(count)
         self._out.write(b"tQ")
         self._write_int(offset)
-        for numbers in (shape or tuple(shown.shape), strides):
+        for numbers in (shape, strides):
             self._out.write(b"(")
             for one in numbers:
                 self._write_int(one)

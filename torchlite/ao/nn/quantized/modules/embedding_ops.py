@@ -1,13 +1,15 @@
-"""Quantized embeddings: rows of eight bits, with a scale and a zero point for each."""
+"""Quantized embeddings: rows of eight or four bits, with a scale and a zero point for each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torchlite as torch
-from torchlite import nn
+from torchlite import Tensor, nn
 
 from .utils import move_with, quantize_weight
+
+_LOOK_UP = {torch.quint8: "byte", torch.quint4x2: "4bit"}  # the ends of ops' names
 
 
 class EmbeddingPackedParams(nn.Module):
@@ -16,7 +18,7 @@ class EmbeddingPackedParams(nn.Module):
     Args:
         num_embeddings: Number of rows.
         embedding_dim: Size of a row.
-        dtype: `torch.quint8`.
+        dtype: `torch.quint8` or `torch.quint4x2`.
 
     Example:
         >>> torch.ao.nn.quantized.Embedding(4, 3)._packed_params.dtype
@@ -27,8 +29,10 @@ class EmbeddingPackedParams(nn.Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = torch.quint8) -> None:
         super().__init__()
-        if dtype is not torch.quint8:
-            raise NotImplementedError(f"Unsupported dtype on quantized embedding! Supports quint8, got {dtype}")
+        if dtype not in _LOOK_UP:
+            raise NotImplementedError(
+                f"Unsupported dtype on quantized embedding! Supports quint8 and quint4x2. Got dtype: {dtype}"
+            )
         self.dtype = dtype
         scales, zero_points = torch.ones(num_embeddings), torch.zeros(num_embeddings)
         self.set_weight(
@@ -42,7 +46,7 @@ class EmbeddingPackedParams(nn.Module):
     def _weight(self) -> Any:
         return torch.ops.quantized.embedding_bag_unpack(self._packed_weight)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
@@ -75,7 +79,7 @@ class Embedding(nn.Module):
         norm_type: Has no effect. Default: 2.
         scale_grad_by_freq: Has no effect. Default: ``False``.
         sparse: Has no effect. Default: ``False``.
-        dtype: `torch.quint8`.
+        dtype: `torch.quint8` or `torch.quint4x2`.
 
     Example:
         >>> torch.ao.nn.quantized.Embedding(4, 3)(torch.tensor([1, 2])).shape
@@ -97,8 +101,14 @@ class Embedding(nn.Module):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.set_weight(_weight)
 
-    def forward(self, indices: Any) -> Any:
-        return torch.ops.quantized.embedding_byte(self._packed_params._packed_weight, indices)
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statement and the result of `forward` in TorchScript."""
+        call = f"ops.quantized.embedding_{_LOOK_UP[self.dtype]}(self._packed_params._packed_weight, indices)"
+        return "indices: Tensor", f"return {call}", "Tensor"
+
+    def forward(self, indices: Tensor) -> Tensor:
+        compute = getattr(torch.ops.quantized, f"embedding_{_LOOK_UP[self.dtype]}")
+        return compute(self._packed_params._packed_weight, indices)
 
     def _get_name(self) -> str:
         return "QuantizedEmbedding"
@@ -180,7 +190,7 @@ class EmbeddingBag(Embedding):
         mode: ``"sum"``.
         sparse: Has no effect. Default: ``False``.
         include_last_offset: Whether the last offset is the number of indices. Default: ``False``.
-        dtype: `torch.quint8`.
+        dtype: `torch.quint8` or `torch.quint4x2`.
 
     Raises:
         NotImplementedError: The mode is another.
@@ -200,8 +210,15 @@ class EmbeddingBag(Embedding):
         super().__init__(num_embeddings, embedding_dim, _weight=_weight, dtype=dtype)
         self.mode, self.include_last_offset = mode, include_last_offset
 
-    def forward(self, indices: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
-        return torch.ops.quantized.embedding_bag_byte(
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        parameters = "indices: Tensor, offsets: Optional[Tensor]=None, per_sample_weights: Optional[Tensor]=None"
+        arguments = f"indices, offsets, False, 0, False, per_sample_weights, None, {self.include_last_offset}"
+        name = f"ops.quantized.embedding_bag_{_LOOK_UP[self.dtype]}"
+        return parameters, f"return {name}(self._packed_params._packed_weight, {arguments})", "Tensor"
+
+    def forward(self, indices: Tensor, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:  # type: ignore[override]
+        compute = getattr(torch.ops.quantized, f"embedding_bag_{_LOOK_UP[self.dtype]}")
+        return compute(
             self._packed_params._packed_weight, indices, offsets, False, 0, False, per_sample_weights, None,
             self.include_last_offset,
         )  # fmt: skip
