@@ -183,7 +183,7 @@ _HOMES = {
         "quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic", "dequantize", "int_repr",
         "q_scale", "q_zero_point", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis",
         "_make_per_tensor_quantized_tensor", "_make_per_channel_quantized_tensor", "_empty_affine_quantized",
-        "_empty_per_channel_affine_quantized",
+        "_empty_per_channel_affine_quantized", "_saturate_weight_to_fp16", "quantized_gru", "quantized_lstm",
     ),
     "_types.qschemes": (
         "qscheme", "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",

@@ -18,6 +18,8 @@ from .._library.op_overload import OpOverload, OpOverloadPacket
 from .overload_packet import AtenOverload, AtenPacket
 from .recorded_schemas import all_names, schema_entries
 
+# Ops of aten that `quantized` declares.
+QUANTIZED_LAYERS = ("quantized_lstm", "quantized_gru", "_saturate_weight_to_fp16")
 TORCHLITE_NAMESPACE = "torchlite"  # the library of ops that PyTorch lacks
 
 
@@ -28,6 +30,8 @@ class _Namespace:
         self.name, self.__name__ = name, f"torch.ops.{name}"
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
+        if self.name == "aten" and name in QUANTIZED_LAYERS:
+            ops.quantized  # noqa: B018  declares them
         found = DEFINED.get((self.name, name))
         if found is None and self.name == "aten" and schema_entries(name):
             found = self.__dict__.setdefault(name, AtenPacket(name))

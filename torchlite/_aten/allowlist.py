@@ -14,7 +14,7 @@ from .._dispatch.call import Tensor
 from .._library.library_op import DEFINED
 from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._types.checked_callable import CheckedCallable
-from . import TORCHLITE_NAMESPACE, ops
+from . import QUANTIZED_LAYERS, TORCHLITE_NAMESPACE, ops
 from .overload_packet import AtenOverload
 from .recorded_schemas import schema_entries
 
@@ -29,6 +29,8 @@ def allowed_packet(space: str, name: str) -> OpOverloadPacket | None:
         space = ops.profiler.name  # registers its ops
     if space == "aten" and name in REFUSED_OPS or not name.isidentifier():
         return None
+    if space == "quantized" or space == "aten" and name in QUANTIZED_LAYERS:
+        ops.quantized  # noqa: B018  declares its ops
     found = DEFINED.get((space, name))
     if found is None and (space == TORCHLITE_NAMESPACE or space == "aten" and schema_entries(name)):
         found = getattr(getattr(ops, space), name, None)

@@ -10,6 +10,14 @@ import torchlite.nn.functional as F
 from .packed_parameters import CLASSES, LibraryObject
 
 
+def saturate(weight: Any) -> Any:
+    """Return numbers within the range of half precision, in float32."""
+    if weight.dtype is not torch.float32:
+        raise RuntimeError(f"expected scalar type Float but found {weight.dtype.scalar_name}")
+    limit = torch.finfo(torch.float16).max
+    return weight.clamp(-limit, limit)
+
+
 class HalfLinearPackedParams(LibraryObject):
     """The weight of a linear layer, of shape ``(out_features, in_features)``, in half precision, and its bias."""
 
@@ -17,8 +25,7 @@ class HalfLinearPackedParams(LibraryObject):
     _script_methods = frozenset(("unpack", "bias"))
 
     def __init__(self, weight: Any, bias: Any = None) -> None:
-        limit = torch.finfo(torch.float16).max
-        self._weight = weight.detach().clamp(-limit, limit).to(torch.float16)
+        self._weight = saturate(weight.detach()).to(torch.float16)
         self._bias = None if bias is None else bias.detach().to(torch.float32)
 
     def _tl_parts(self) -> list[Any]:

@@ -13,10 +13,11 @@ import torchlite as torch
 import torchlite.nn.functional as F
 
 from .embedding_ops import EMBEDDING_OPS
-from .half_parameters import HalfLinearPackedParams
+from .half_parameters import HalfLinearPackedParams, saturate
 from .packed_parameters import Conv3dPackedParams, ConvPackedParams, LinearPackedParams
 from .quantized_tensor import is_quantized, wrap_quantized
 from .quantizers import INTEGERS, PerTensor
+from .recurrent_ops import CELL_OPS, LAYER_OPS
 
 _LINEAR = LinearPackedParams._schema_type
 # The functions that compute the ops, by schema.
@@ -56,6 +57,16 @@ def _binary(name: str, function: Any) -> None:
         )
         OPS[f"{name}{end}.out(Tensor qa, Tensor qb, Tensor(a!) out) -> Tensor(a!) out"] = (
             lambda qa, qb, out, after=after: out.copy_(after(into(qa, qb, out)))
+        )
+        OPS[f"{name}{end}_out(Tensor qa, Tensor qb, Tensor(a!) out) -> Tensor(a!) out"] = (
+            lambda qa, qb, out, after=after: out.copy_(after(into(qa, qb, out)))
+        )
+        for form in (f"{name}{end}.Scalar_out", f"{name}_scalar{end}_out"):
+            OPS[f"{form}(Tensor qa, Scalar b, Tensor(a!) out) -> Tensor(a!) out"] = lambda qa, b, out, after=after: (
+                out.copy_(after(scalar(qa, b)))
+            )
+        OPS[f"{name}_scalar{end}_out.Tensor(Tensor qa, Tensor b, Tensor(a!) out) -> Tensor(a!) out"] = (
+            lambda qa, b, out, after=after: out.copy_(after(scalar(qa, b.item())))
         )
         OPS[f"{name}{end}.Scalar(Tensor qa, Scalar b) -> Tensor qc"] = lambda qa, b, after=after: after(scalar(qa, b))
         OPS[f"{name}{end}.Scalar2(Scalar b, Tensor qa) -> Tensor qc"] = lambda b, qa, after=after: after(scalar(qa, b))
@@ -190,6 +201,10 @@ def _concatenate(after: Any) -> Any:
 
 
 OPS["cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] = _concatenate(lambda x: x)
+for _end, _after in (("", lambda x: x), ("_relu", _relu)):
+    OPS[f"cat{_end}_out(Tensor[] qx, int dim, Tensor(a!) out) -> Tensor(a!)"] = lambda qx, dim, out, after=_after: (
+        out.copy_(_concatenate(after)(qx, dim, out.q_scale(), out.q_zero_point()))
+    )
 OPS["cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"] = _concatenate(_relu)
 
 # -- linear layers --------------------------------------------------------------------------------------------------
@@ -219,6 +234,18 @@ def _linear_then(function: Any) -> Any:
         return _as(function(numbers, *rest), x, scale, zero_point)
 
     return compute
+
+
+@_op("linear_dynamic_fp16_unpacked_weight(Tensor X, Tensor weight, Tensor? bias) -> Tensor Y")
+def _linear_of_float_weight(x: Any, weight: Any, bias: Any) -> Any:
+    return HalfLinearPackedParams(weight, bias).dynamic(x)
+
+
+for _end, _after in (("", lambda x: x), ("_relu", torch.relu)):
+    OPS[
+        f"linear_with_input_q_dq_qweight_dq{_end}_output_fp32(Tensor X, float X_scale, int X_zero_point, "
+        f"{_LINEAR} W_prepack) -> Tensor Y"
+    ] = lambda x, scale, zero_point, packed, after=_after: after(packed.on_levels(x, scale, zero_point))
 
 
 _AND = f"(Tensor X, {_LINEAR} W_prepack, float Y_scale_i, int Y_zero_point_i"
@@ -293,6 +320,20 @@ def _convolutions(rank: int) -> None:
 
 for _dims in (1, 2, 3):
     _convolutions(_dims)
+_CONV = ConvPackedParams._schema_type
+OPS[
+    "conv_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> " + _CONV
+] = ConvPackedParams
+OPS[f"conv_unpack({_CONV} packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)"] = lambda packed: (
+    packed.unpack()
+)
+
+
+@_op("conv2d_unpack_sizes(Any packed_weights) -> Any")
+def _conv2d_sizes(packed: Any) -> Any:
+    weight, bias = packed.unpack()
+    geometry = packed.stride(), packed.padding(), packed.dilation(), packed.groups()
+    return list(weight.shape), None if bias is None else list(bias.shape), *geometry
 
 
 def _conv2d_add(after: Any) -> Any:
@@ -314,5 +355,7 @@ def declare_ops() -> None:
     """Define the ops, at the first use of `torch.ops.quantized`."""
     from .._library.library_op import define_op
 
-    for schema, function in (*OPS.items(), *EMBEDDING_OPS.items()):
+    for schema, function in (*OPS.items(), *EMBEDDING_OPS.items(), *CELL_OPS.items()):
         define_op("quantized", schema).kernels["CompositeExplicitAutograd"] = function
+    for schema, function in (*LAYER_OPS.items(), ("_saturate_weight_to_fp16(Tensor weight) -> Tensor", saturate)):
+        define_op("aten", schema).kernels["CompositeExplicitAutograd"] = function

@@ -175,6 +175,12 @@ class LinearPackedParams(_Packed):
         given = self._arguments(x, scale, zero_point)
         return _wrap(_constant_matmul(x._values, self._matrix, **given), scale, zero_point)
 
+    def on_levels(self, x: Any, scale: float, zero_point: int) -> Any:
+        """The float32 result for float32 numbers, which are quantized with a scale and a zero point."""
+        weight, bias = self.unpack()
+        numbers = torch.quantize_per_tensor(x, scale, zero_point, torch.quint8).dequantize()
+        return torch.nn.functional.linear(numbers, weight.dequantize(), bias)
+
     def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
         """The result for float32 numbers, which are quantized by their range."""
         check_numbers(x)

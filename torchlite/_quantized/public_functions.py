@@ -345,8 +345,53 @@ def _empty_per_channel_affine_quantized(
     return wrap_levels(_empty_integers(size, dtype, device, memory_format), quantizer, dtype)
 
 
+def quantized_lstm(*args: Any, **kwargs: Any) -> Any:
+    """An LSTM of float32 numbers with packed weights; `torch.ao.nn.quantized.dynamic.LSTM` calls it.
+
+    Args:
+        *args: The input, the two states as a list, the packed weights as a list, whether there are biases, the number
+            of layers, the dropout, whether that is active, whether there are two directions, and whether the batch is
+            the first dimension. Of a packed sequence, the sizes of the batches follow the data, and the last is absent.
+        **kwargs: ``dtype`` and ``use_dynamic``, without effect.
+
+    Returns:
+        The results and the two last states.
+
+    Example:
+        >>> layer = torch.ao.nn.quantized.dynamic.LSTM(3, 4)
+        >>> params, zeros = [layer._all_weight_values[0].param], torch.zeros(1, 2, 4)
+        >>> torch.quantized_lstm(torch.ones(5, 2, 3), [zeros, zeros], params, True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([5, 2, 4])
+    """
+    return torch.ops.aten.quantized_lstm(*args, **kwargs)
+
+
+def quantized_gru(*args: Any, **kwargs: Any) -> Any:
+    """A GRU of float32 numbers with packed weights; `torch.ao.nn.quantized.dynamic.GRU` calls it.
+
+    Args:
+        *args: Those of `torch.quantized_lstm`, with one state in the place of the list.
+        **kwargs: Arguments by name.
+
+    Returns:
+        The results and the last state.
+
+    Example:
+        >>> layer = torch.ao.nn.quantized.dynamic.GRU(3, 4)
+        >>> params, zeros = [layer._all_weight_values[0].param], torch.zeros(1, 2, 4)
+        >>> torch.quantized_gru(torch.ones(5, 2, 3), zeros, params, True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([5, 2, 4])
+    """
+    return torch.ops.aten.quantized_gru(*args, **kwargs)
+
+
+def _saturate_weight_to_fp16(weight: Any) -> Any:
+    """Numbers of float32 within the range of half precision."""
+    return torch.ops.aten._saturate_weight_to_fp16(weight)
+
+
 for _function in (
-    quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic, dequantize, int_repr, q_scale, q_zero_point,
+    quantized_lstm, quantized_gru, quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic, dequantize, int_repr, q_scale, q_zero_point,
     q_per_channel_scales, q_per_channel_zero_points, q_per_channel_axis,
 ):  # fmt: skip
     _function.__module__ = package_name()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import copyreg
 import pickle
 import struct
 import sys
@@ -27,6 +28,7 @@ from .._types.layouts import layout
 from .._types.python_source import source_of
 from . import save_load_options, tensor_rebuild
 from .pytorch_names import TYPED_STORAGES, UNTYPED_STORAGE, StorageType, torch_name
+from .script_objects import ScriptObjectInFile
 from .zip_archive import NATIVE, ArchiveWriter
 
 LEGACY_MAGIC, LEGACY_VERSION = 0x1950A86A20F9469CFC6C, 1001
@@ -235,6 +237,14 @@ def make_pickler_class(module, storages: StorageCollector, legacy: bool = False)
                     raise
             module_name, path = found
             self.write(pickle.GLOBAL + f"{module_name}\n{path}\n".encode())
+            self.memoize(obj)
+            return None
+
+        def save_reduce(self, func, args, *rest, obj=None, **keywords):
+            if not hasattr(type(obj), "_schema_type"):
+                return super().save_reduce(func, args, *rest, obj=obj, **keywords)
+            # An object of a class that the library defines. It has another class in files.
+            super().save_reduce(copyreg.__newobj__, (ScriptObjectInFile,), obj.__getstate__())
             self.memoize(obj)
             return None
 

@@ -14,6 +14,7 @@ from .._types.devices import device
 from .._types.layouts import Size, layout, memory_format
 from .._types.package_name import is_torchlite_object
 from . import tensor_rebuild
+from .script_objects import ScriptObjectInFile
 
 
 class StorageType:
@@ -59,6 +60,7 @@ _CLASSES = {
     UntypedStorage: ("torch.storage", "UntypedStorage"),
     tensor_rebuild._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
     tensor_rebuild._get_layout: ("torch.serialization", "_get_layout"),
+    ScriptObjectInFile: ("torch", "ScriptObject"),
 }  # fmt: skip
 _OBJECTS = {name: value for value, name in _CLASSES.items()}
 _OBJECTS["torch._tensor", "Tensor"] = Tensor

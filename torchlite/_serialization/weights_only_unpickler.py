@@ -33,6 +33,7 @@ from .pickle_costs import (
 )
 from .pytorch_names import REBUILDERS, find_plain_value
 from .resource_budget import Budget
+from .script_objects import ScriptObjectInFile
 
 _BLOCKED = ("sys", "os", "posix", "nt")
 _LONG = 1 << 16
@@ -69,9 +70,11 @@ _CALLABLES: dict[tuple[str, str], Any] = {
     },
 }
 # Only arguments of _rebuild_from_type_v2, never called themselves.
-_NAMED = {("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor}
+_NAMED = {
+    ("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor, ("torch", "ScriptObject"): ScriptObjectInFile,
+}  # fmt: skip
 _CALLABLE_IDS = {id(value) for value in _CALLABLES.values()}
-_NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set)}
+_NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set, ScriptObjectInFile)}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
 _LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a memo entry
@@ -320,6 +323,8 @@ class RestrictedUnpickler:
         elif isinstance(target, Tensor):
             check_state(self._meter, type(target), state)
             set_state(target, state)
+        elif type(target) is ScriptObjectInFile:
+            target.__setstate__(state)
         elif isinstance(target, (enum.Enum, type)):
             raise pickle.UnpicklingError(f"the state of {short_repr(target)} belongs to the process, and not to a file")
         elif id(type(target)) in self._allowed_ids:

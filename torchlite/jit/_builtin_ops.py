@@ -6,6 +6,7 @@ choice is cached by argument classes.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
+from .._aten import QUANTIZED_LAYERS
 from .._aten.allowlist import allowed_packet, check_split_count, limit_repeat_counts
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
@@ -607,12 +609,21 @@ def _lookup_current(path: str) -> Any:
             return _PRIM.get(name)
         if space != "aten":
             return allowed_packet(space, name)
+    if name in QUANTIZED_LAYERS:
+        return functools.partial(_call_with_dtype, allowed_packet("aten", name))
     if not name.replace(".", "").isidentifier() or name.startswith("__") and name not in NONTENSOR_OPS:
         return None
     packet = allowed_packet("aten", name)
     if packet is None and name not in _OWN and name not in NONTENSOR_OPS:
         return None
     return BuiltinOperator(name, packet, _OWN.get(name))
+
+
+def _call_with_dtype(packet: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """Call an op of packed weights with the dtype of a number code, which some of them take."""
+    if dtype is not None:
+        kwargs["dtype"] = code_to_dtype(dtype)
+    return packet(*args, **kwargs)
 
 
 def find_operator(path: str, version: int) -> Any:

@@ -329,9 +329,8 @@ def _find_library_class(cls: type) -> type | None:
     for base in cls.__mro__:
         if "forward" in base.__dict__:
             if is_library_class(base.__module__, "ao"):
-                below = cls.__mro__[: cls.__mro__.index(base) + 1]
-                return base if any("_tl_script_text" in c.__dict__ for c in below) else None
-            if not is_library_class(base.__module__, "nn"):
+                return base if hasattr(base, "_tl_script_text") else None
+            if not is_library_class(base.__module__, "nn") or base is torch.nn.Module:  # the class has no forward
                 return None
             return next((c for c in cls.__mro__ if c.__name__ in TEXTS or c.__name__ in WITHOUT_FORWARD), base)
         if base.__name__ in WITHOUT_FORWARD and is_library_class(base.__module__, "nn"):

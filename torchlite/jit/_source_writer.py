@@ -153,18 +153,15 @@ class SourceWriter:
         try:
             printer = self.printer(self, function, module, owner)
             return printer.definition(last), printer
-        except (NotSupportedError, OSError) as refused:
-            if not is_library_class(getattr(function, "__module__", None), "ao"):
-                raise
-            error: Exception = refused
-        except Exception as failed:  # the program's own code may raise anything while names are looked up
-            error = failed
-            if isinstance(error, RuntimeError) and not isinstance(error, (NotImplementedError, RecursionError)):
-                raise
+        except Exception as error:  # the program's own code may raise anything while names are looked up
+            refused = isinstance(error, (RuntimeError, OSError))
+            if refused and not isinstance(error, (NotImplementedError, RecursionError)):
+                if not is_library_class(getattr(function, "__module__", None), "ao"):
+                    raise
             if isinstance(function, FunctionDefinition):  # Python cannot run it
                 raise
-        self.unknown[path] = f"{type(error).__name__}: {error}"
-        return _placeholder_source(printer, function, last, owner), None
+            self.unknown[path] = f"{type(error).__name__}: {error}"
+            return _placeholder_source(printer, function, last, owner), None
 
     def library_function(self, name: str) -> str:
         """Return the program name of a `torch.nn.functional` function."""

@@ -11,11 +11,19 @@ from torchlite._quantized.public_functions import _empty_affine_quantized
 from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
 
 
+def _empty_weight(rows: int, columns: int, dtype: Any) -> Any:
+    if dtype is torch.float16:
+        return torch.zeros(rows, columns)
+    if dtype is not torch.qint8:
+        raise RuntimeError(f"Unsupported dtype on dynamic quantized linear: {dtype}")
+    return _empty_affine_quantized([rows, columns], scale=1.0, zero_point=0, dtype=dtype)
+
+
 class LinearPackedParams(nn.Module):
     """The packed weight and bias of a quantized linear layer, as a part of it with a state of its own.
 
     Args:
-        dtype: `torch.qint8`.
+        dtype: `torch.qint8`, or `torch.float16` for a weight in half precision.
 
     Example:
         >>> torch.ao.nn.quantized.Linear(3, 2)._packed_params.dtype
@@ -26,17 +34,17 @@ class LinearPackedParams(nn.Module):
 
     def __init__(self, dtype: Any = torch.qint8) -> None:
         super().__init__()
-        if dtype is not torch.qint8:
-            raise RuntimeError(f"Unsupported dtype on dynamic quantized linear: {dtype}")
         self.dtype = dtype
-        self.set_weight_bias(_empty_affine_quantized([1, 1], scale=1.0, zero_point=0, dtype=dtype), None)
+        self.set_weight_bias(_empty_weight(1, 1, dtype), None)
 
     def set_weight_bias(self, weight: Any, bias: Any) -> None:
         """Pack a weight and a bias."""
-        self._packed_params = torch.ops.quantized.linear_prepack(weight, bias)
+        name = "linear_prepack" if self.dtype is torch.qint8 else "linear_prepack_fp16"
+        self._packed_params = getattr(torch.ops.quantized, name)(weight, bias)
 
     def _weight_bias(self) -> tuple[Any, Any]:
-        return torch.ops.quantized.linear_unpack(self._packed_params)
+        name = "linear_unpack" if self.dtype is torch.qint8 else "linear_unpack_fp16"
+        return getattr(torch.ops.quantized, name)(self._packed_params)
 
     def forward(self, x: Tensor) -> Tensor:
         return x
@@ -83,8 +91,8 @@ class Linear(WeightedQuantizedModule):
     def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = torch.qint8) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        weight = _empty_affine_quantized([out_features, in_features], scale=1, zero_point=0, dtype=torch.qint8)
         self._packed_params = LinearPackedParams(dtype)
+        weight = _empty_weight(out_features, in_features, dtype)
         self._packed_params.set_weight_bias(weight, torch.zeros(out_features) if bias_ else None)
         self.scale, self.zero_point = 1.0, 0
 

@@ -69,6 +69,10 @@ class LinearLeakyReLU(linear.Linear):
         super().__init__(in_features, out_features, bias, dtype)
         self.negative_slope = negative_slope
 
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        arguments = "x, self._packed_params._packed_params, self.scale, self.zero_point, self.negative_slope"
+        return "x: Tensor", f"return ops.quantized.linear_leaky_relu({arguments})", "Tensor"
+
     def forward(self, x: Tensor) -> Tensor:
         return torch.ops.quantized.linear_leaky_relu(
             x, self._packed_params._packed_params, self.scale, self.zero_point, self.negative_slope

@@ -17,7 +17,7 @@ class Linear(linear.Linear):
         in_features: Size of the input's last dimension.
         out_features: Size of the result's.
         bias_: Whether there is a bias. Default: ``True``.
-        dtype: Dtype of the weight: `torch.qint8`.
+        dtype: Dtype of the weight: `torch.qint8` or `torch.float16`.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.Linear(3, 2)(torch.ones(4, 3)).shape
@@ -28,19 +28,24 @@ class Linear(linear.Linear):
     _op = "linear_dynamic"
 
     def _tl_script_text(self) -> tuple[str, str, str]:
-        call = f"ops.quantized.{self._op}(x, self._packed_params._packed_params, True)"
+        name, *rest = self._call()
+        call = f"ops.quantized.{name}({', '.join(['x', 'self._packed_params._packed_params', *map(str, rest)])})"
         return "x: Tensor", f"return torch.to({call}, ops.prim.dtype(x))", "Tensor"
 
     def forward(self, x: Tensor) -> Tensor:
-        compute = getattr(torch.ops.quantized, self._op)
-        return compute(x, self._packed_params._packed_params, True).to(x.dtype)
+        name, *rest = self._call()
+        return getattr(torch.ops.quantized, name)(x, self._packed_params._packed_params, *rest).to(x.dtype)
+
+    def _call(self) -> list[Any]:
+        """The op's name, and its arguments after the weight. Inputs of weights of eight bits are reduced to 7 bits."""
+        return [f"{self._op}_fp16"] if self._packed_params.dtype is torch.float16 else [self._op, True]
 
     def _get_name(self) -> str:
         return "DynamicQuantizedLinear"
 
     def extra_repr(self) -> str:
         text = f"in_features={self.in_features}, out_features={self.out_features}, dtype={self._packed_params.dtype}"
-        return f"{text}, qscheme={self.weight().qscheme()}"
+        return text if self._packed_params.dtype is torch.float16 else f"{text}, qscheme={self.weight().qscheme()}"
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -59,11 +64,14 @@ class Linear(linear.Linear):
             from torchlite.ao.quantization.qconfig import default_dynamic_qconfig
 
             observer = default_dynamic_qconfig.weight()
-        if observer.dtype is not torch.qint8:
+        if observer.dtype not in (torch.qint8, torch.float16):
             raise RuntimeError("Unsupported dtype specified for dynamic quantized Linear!")
-        observer(mod.weight)
-        made = cls(mod.in_features, mod.out_features)
-        made.set_weight_bias(quantize_weight(mod.weight.detach().float(), observer), mod.bias)
+        weight = mod.weight.detach().float()
+        if observer.dtype is torch.qint8:
+            observer(mod.weight)
+            weight = quantize_weight(weight, observer)
+        made = cls(mod.in_features, mod.out_features, dtype=observer.dtype)
+        made.set_weight_bias(weight, mod.bias)
         return made
 
     @classmethod
@@ -74,6 +82,6 @@ class Linear(linear.Linear):
             ref_qlinear: The reference layer.
         """
         ref_qlinear = ref_qlinear[0] if isinstance(ref_qlinear, nn.Sequential) else ref_qlinear
-        made = cls(ref_qlinear.in_features, ref_qlinear.out_features)
+        made = cls(ref_qlinear.in_features, ref_qlinear.out_features, dtype=ref_qlinear.weight_dtype)
         made.set_weight_bias(ref_qlinear.get_quantized_weight(), ref_qlinear.bias)
         return made

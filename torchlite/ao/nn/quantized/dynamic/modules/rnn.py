@@ -1,4 +1,4 @@
-"""Recurrent layers with weights of eight bits, for float inputs.
+"""Recurrent layers with weights of eight bits or in half precision, for float inputs.
 
 A layer quantizes its inputs of all time steps at once, and its state in each step.
 """
@@ -9,63 +9,57 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._quantized.recurrent_ops import CellParams
 from torchlite.ao.nn.quantized.modules.utils import quantize_weight
 from torchlite.nn.utils.rnn import PackedSequence
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-def _empty_weight(rows: int, columns: int) -> Any:
-    return torch.quantize_per_tensor(torch.randn(rows, columns), 1.0, 0, torch.qint8)
-
-
 def _check_dtype(dtype: Any) -> None:
-    if dtype is not torch.qint8:
-        raise NotImplementedError(f"torchlite has no recurrent layers of eight bits with weights of {dtype}")
+    if dtype not in (torch.qint8, torch.float16):
+        raise RuntimeError(f"Unsupported dtype for dynamic RNN quantization: {dtype}")
 
 
-def _quantized(weight: Any, qconfig: Any) -> Any:
-    """Return a weight, quantized by the observer of a qconfig, or the usual one."""
+def _empty_weight(rows: int, columns: int, dtype: Any) -> Any:
+    numbers = torch.randn(rows, columns)
+    return numbers if dtype is torch.float16 else torch.quantize_per_tensor(numbers, 1.0, 0, torch.qint8)
+
+
+def _observer_of(mod: Any) -> Any:
+    """Return the observer of weights of a qconfig, or the usual one."""
+    qconfig = getattr(mod, "qconfig", None)
     if qconfig is None or qconfig.weight is None:
         from torchlite.ao.quantization.qconfig import default_dynamic_qconfig
 
         qconfig = default_dynamic_qconfig
     observer = qconfig.weight()
     _check_dtype(observer.dtype)
+    return observer
+
+
+def _quantized(weight: Any, mod: Any) -> Any:
+    """Return a weight of a float module, quantized by the observer of its qconfig. In half precision it stays."""
+    observer = _observer_of(mod)
+    if observer.dtype is torch.float16:
+        return weight.detach().float()
     observer(weight)
     return quantize_weight(weight.detach().float(), observer)
 
 
-class Cell:
-    """The packed weights of one layer and direction, and a step with them."""
+def _prepack(weight: Any, bias: Any) -> Any:
+    """Pack a quantized weight, or a float one in half precision."""
+    name = "linear_prepack" if weight.is_quantized else "linear_prepack_fp16"
+    return getattr(torch.ops.quantized, name)(weight, bias)
 
-    _tl_is_immutable = True
 
-    def __init__(self, mode: str, input_weight: Any, state_weight: Any, input_bias: Any, state_bias: Any) -> None:
-        prepack = torch.ops.quantized.linear_prepack
-        self.mode = mode
-        self.input, self.state = prepack(input_weight, input_bias), prepack(state_weight, state_bias)
-
-    def _tl_parts(self) -> list[Any]:
-        return [self.input, self.state]
-
-    def project(self, x: Any) -> Any:
-        """Return the products of inputs. As in PyTorch, they use 7 bits of the inputs."""
-        return self.input.dynamic(x, True)
-
-    def step(self, of_input: Any, h: Any, c: Any = None) -> tuple:
-        """Return the next states for the products of a step's inputs."""
-        of_state = self.state.dynamic(h, True)
-        if self.mode == "LSTM":
-            i, f, g, o = (of_input + of_state).chunk(4, 1)
-            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            return torch.sigmoid(o) * torch.tanh(c), c
-        if self.mode == "GRU":
-            (r, z, n), (hr, hz, hn) = of_input.chunk(3, 1), of_state.chunk(3, 1)
-            r, z = torch.sigmoid(r + hr), torch.sigmoid(z + hz)
-            n = torch.tanh(n + r * hn)
-            return (n + z * (h - n),)
-        return ((torch.relu if self.mode == "RNN_RELU" else torch.tanh)(of_input + of_state),)
+def _pack_cell(input_weight: Any, state_weight: Any, input_bias: Any, state_bias: Any) -> Any:
+    """Return the packed weights of one layer and direction."""
+    packed = _prepack(input_weight, input_bias), _prepack(state_weight, state_bias)
+    if not input_weight.is_quantized:
+        return CellParams("quantized_fp16", *packed)
+    biases = () if input_bias is None else (input_bias, state_bias)
+    return CellParams("quantized_dynamic", *packed, biases, True)
 
 
 class PackedParameter(nn.Module):
@@ -75,17 +69,20 @@ class PackedParameter(nn.Module):
         param: The packed weights.
     """
 
-    def __init__(self, param: Cell) -> None:
+    def __init__(self, param: Any) -> None:
         super().__init__()
         self.param = param
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}param"] = (*self.param.input.unpack(), *self.param.state.unpack())
+        destination[f"{prefix}param"] = self.param
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        input_weight, input_bias, state_weight, state_bias = state_dict.pop(f"{prefix}param")
-        self.param = Cell(self.param.mode, input_weight, state_weight, input_bias, state_bias)
+        found = state_dict.pop(f"{prefix}param")
+        if isinstance(found, tuple):  # the weights and biases that torchlite saved before it saved the object
+            input_weight, input_bias, state_weight, state_bias = found
+            found = _pack_cell(input_weight, state_weight, input_bias, state_bias)
+        self.param = found
         local_metadata, _, *lists = rest
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
 
@@ -114,9 +111,9 @@ class RNNBase(nn.Module):
         cells = []
         for place in range(num_layers * ways):
             columns = input_size if place < ways else hidden_size * ways
-            weights = _empty_weight(rows, columns), _empty_weight(rows, hidden_size)
+            weights = _empty_weight(rows, columns, dtype), _empty_weight(rows, hidden_size, dtype)
             biases = (torch.randn(rows), torch.randn(rows)) if bias else (None, None)
-            cells.append(PackedParameter(Cell(mode, *weights, *biases)))
+            cells.append(PackedParameter(_pack_cell(*weights, *biases)))
         self._all_weight_values = nn.ModuleList(cells)
 
     def _get_name(self) -> str:
@@ -165,49 +162,56 @@ class RNNBase(nn.Module):
             self._names("weight"), self._names("bias"), strict=True
         ):
             given = [weight_bias_dict.get(name) for name in (w_input, w_state, b_input, b_state)]
-            cells.append(PackedParameter(Cell(self.mode, *given)))
+            cells.append(PackedParameter(_pack_cell(*given)))
         self._all_weight_values = nn.ModuleList(cells)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         packed = isinstance(input, PackedSequence)
-        data, sizes = (input.data, input.batch_sizes.tolist()) if packed else (input, None)
+        data, sizes = (input.data, input.batch_sizes) if packed else (input, None)
         if not packed and data.ndim != 3:
             raise RuntimeError(f"input must have 3 dimensions, got {data.ndim}")
         if data.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.shape[-1]}"
             )
-        if self.batch_first and not packed:
-            data = data.transpose(0, 1)
-        batch = data.shape[1] if sizes is None else sizes[0]
-        states = self._initial_states(input, hx, batch, data)
-        lasts: list[list[Any]] = [[] for _ in states]
-        ways = 1 + self.bidirectional
-        for layer in range(self.num_layers):
-            columns = []
-            for way in range(ways):
-                place = layer * ways + way
-                cell = self._all_weight_values[place].param
-                sums = cell.project(data)
-                made, last = _run_steps(
-                    cell, list(sums.split(sizes) if packed else sums.unbind(0)), [state[place] for state in states],
-                    bool(way),
-                )  # fmt: skip
-                columns.append(made)
-                for kept, value in zip(lasts, last, strict=True):
-                    kept.append(value)
-            steps = [torch.cat(parts, 1) for parts in zip(*columns, strict=True)]
-            data = torch.cat(steps) if packed else torch.stack(steps)
-            if self.dropout and self.training and layer < self.num_layers - 1:
-                data = nn.functional.dropout(data, self.dropout)
-        last_states = tuple(torch.stack(kept) for kept in lasts)
+        batch = data.shape[0 if self.batch_first else 1] if sizes is None else int(sizes[0])
+        states: Any = self._initial_states(input, hx, batch, data)
+        where = (data,) if sizes is None else (data, sizes)
+        params = [values.param for values in self._all_weight_values]
+        flags = self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
+        end = (self.batch_first,) if sizes is None else ()
+        if self._states == 2:
+            output, *lasts = torch.ops.aten.quantized_lstm(
+                *where, states, params, *flags, *end, dtype=self.dtype, use_dynamic=True
+            )
+        else:
+            output, *lasts = torch.ops.aten.quantized_gru(*where, states[0], params, *flags, *end)
         if packed:
             if input.unsorted_indices is not None:
-                last_states = tuple(state.index_select(1, input.unsorted_indices) for state in last_states)
-            output: Any = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+                lasts = [state.index_select(1, input.unsorted_indices) for state in lasts]
+            output = PackedSequence(output, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+        return output, tuple(lasts) if self._states == 2 else lasts[0]
+
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statements and the results of `forward` in TorchScript, for inputs that are tensors."""
+        several = self._states == 2
+        state = "Tuple[Tensor, Tensor]" if several else "Tensor"
+        count, batch = self.num_layers * (1 + self.bidirectional), 0 if self.batch_first else 1
+        size = f"[{count}, torch.size(input, {batch}), {self.hidden_size}]"
+        zeros = f"torch.zeros({size}, dtype=ops.prim.dtype(input), layout=None, device=ops.prim.device(input))"
+        params = ", ".join(f'getattr(self._all_weight_values, "{i}").param' for i in range(count))
+        flags = f"{self.bias}, {self.num_layers}, {self.dropout!r}, self.training, {self.bidirectional}"
+        if several:
+            given = "  h, c = unchecked_cast(Tuple[Tensor, Tensor], hx)\n  states = [h, c]"
+            call = f"torch.quantized_lstm(input, states, [{params}], {flags}, {self.batch_first}, "
+            call = f"out, h1, c1 = {call}dtype=self.dtype, use_dynamic=True)\nreturn (out, (h1, c1))"
         else:
-            output = data.transpose(0, 1) if self.batch_first else data
-        return output, last_states if self._states == 2 else last_states[0]
+            given = "  states = unchecked_cast(Tensor, hx)"
+            call = f"out, h1 = torch.quantized_gru(input, states, [{params}], {flags}, {self.batch_first})"
+            call += "\nreturn (out, h1)"
+        first = "  states = [zeros, zeros]" if several else "  states = zeros"
+        body = f"if torch.__is__(hx, None):\n  zeros = {zeros}\n{first}\nelse:\n{given}\n{call}"
+        return f"input: Tensor, hx: Optional[{state}]=None", body, f"Tuple[Tensor, {state}]"
 
     def _initial_states(self, input: Any, hx: Any, batch: int, data: Any) -> list[Any]:
         shape = (self.num_layers * (1 + self.bidirectional), batch, self.hidden_size)
@@ -233,11 +237,11 @@ class RNNBase(nn.Module):
         if not mod.bias:
             raise AssertionError("mod.bias must be True")
         made = cls(
-            mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional
-        )
-        qconfig, given = getattr(mod, "qconfig", None), dict(mod.named_parameters())
+            mod.input_size, mod.hidden_size, mod.num_layers, mod.bias, mod.batch_first, mod.dropout, mod.bidirectional,
+            dtype=_observer_of(mod).dtype,
+        )  # fmt: skip
         made.set_weight_bias(
-            {k: _quantized(v, qconfig) if k.startswith("weight") else v.detach() for k, v in given.items()}
+            {k: _quantized(v, mod) if k.startswith("weight") else v.detach() for k, v in mod.named_parameters()}
         )
         return made
 
@@ -257,26 +261,8 @@ class RNNBase(nn.Module):
         return made
 
 
-def _run_steps(cell: Cell, steps: list, states: list, backward: bool) -> tuple[list, list]:
-    """Return the results of all steps in order, and the last states. Steps of packed sequences become shorter.
-
-    steps: the products of the inputs.
-    """
-    made: list[Any] = [None] * len(steps)
-    for place in range(len(steps) - 1, -1, -1) if backward else range(len(steps)):
-        x = steps[place]
-        count = len(x)
-        new = cell.step(x, *[state[:count] for state in states])
-        made[place] = new[0]
-        states = [
-            part if count == len(state) else torch.cat([part, state[count:]])
-            for part, state in zip(new, states, strict=True)
-        ]
-    return made, states
-
-
 class LSTM(RNNBase):
-    """An LSTM with weights of eight bits.
+    """An LSTM with weights of eight bits or in half precision.
 
     Inputs, states and results are float32. The inputs of all time steps are quantized at once, to 7 bits. The state is
     quantized in each step. `torch.ao.quantization.quantize_dynamic` makes the layer of a trained one.
@@ -284,10 +270,11 @@ class LSTM(RNNBase):
     Args:
         *args: Arguments of `torch.nn.LSTM`: `input_size`, `hidden_size`, `num_layers`, `bias`, `batch_first`, `dropout`
             and `bidirectional`.
-        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`.
+        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`
+            or `torch.float16`.
 
     Raises:
-        NotImplementedError: Another dtype of weights.
+        RuntimeError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.LSTM(3, 4)(torch.ones(5, 2, 3))[0].shape
@@ -302,7 +289,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """A GRU with weights of eight bits.
+    """A GRU with weights of eight bits or in half precision.
 
     Inputs, states and results are float32. The inputs of all time steps are quantized at once, to 7 bits. The state is
     quantized in each step. `torch.ao.quantization.quantize_dynamic` makes the layer of a trained one.
@@ -310,10 +297,11 @@ class GRU(RNNBase):
     Args:
         *args: Arguments of `torch.nn.GRU`: `input_size`, `hidden_size`, `num_layers`, `bias`, `batch_first`, `dropout`
             and `bidirectional`.
-        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`.
+        **kwargs: The same by name, and `dtype`, the weights' dtype: `torch.qint8`
+            or `torch.float16`.
 
     Raises:
-        NotImplementedError: Another dtype of weights.
+        RuntimeError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.GRU(3, 4)(torch.ones(5, 2, 3))[0].shape
@@ -338,13 +326,14 @@ class RNNCellBase(nn.Module):
         self.input_size, self.hidden_size, self.bias, self.weight_dtype = input_size, hidden_size, bias, dtype
         rows = num_chunks * hidden_size
         biases = (torch.randn(rows), torch.randn(rows)) if bias else (None, None)
-        self._set(_empty_weight(rows, input_size), _empty_weight(rows, hidden_size), *biases)
+        self._set(_empty_weight(rows, input_size, dtype), _empty_weight(rows, hidden_size, dtype), *biases)
 
     def _mode(self) -> str:
         raise NotImplementedError
 
     def _set(self, input_weight: Any, state_weight: Any, input_bias: Any, state_bias: Any) -> None:
-        self._cell = Cell(self._mode(), input_weight, state_weight, input_bias, state_bias)
+        self._packed_weight_ih = _prepack(input_weight, input_bias)
+        self._packed_weight_hh = _prepack(state_weight, state_bias)
         self.bias_ih, self.bias_hh = input_bias, state_bias
 
     def _get_name(self) -> str:
@@ -358,7 +347,7 @@ class RNNCellBase(nn.Module):
 
     def get_weight(self) -> dict[str, Any]:
         """Return the quantized weights."""
-        return {"weight_ih": self._cell.input.unpack()[0], "weight_hh": self._cell.state.unpack()[0]}
+        return {"weight_ih": self._packed_weight_ih.unpack()[0], "weight_hh": self._packed_weight_hh.unpack()[0]}
 
     def get_bias(self) -> dict[str, Any]:
         """Return the biases."""
@@ -371,12 +360,14 @@ class RNNCellBase(nn.Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}_packed_weight_ih"] = self._cell.input.unpack()
-        destination[f"{prefix}_packed_weight_hh"] = self._cell.state.unpack()
+        destination[f"{prefix}_packed_weight_ih"] = self._packed_weight_ih
+        destination[f"{prefix}_packed_weight_hh"] = self._packed_weight_hh
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        input_weight, input_bias = state_dict.pop(f"{prefix}_packed_weight_ih")
-        state_weight, state_bias = state_dict.pop(f"{prefix}_packed_weight_hh")
+        found = [state_dict.pop(f"{prefix}_packed_weight_{end}") for end in ("ih", "hh")]
+        (input_weight, input_bias), (state_weight, state_bias) = (
+            part if isinstance(part, tuple) else part.unpack() for part in found
+        )
         self._set(input_weight, state_weight, input_bias, state_bias)
         local_metadata, _, *lists = rest
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
@@ -389,7 +380,28 @@ class RNNCellBase(nn.Module):
                 raise RuntimeError(
                     f"hidden has the shape {tuple(state.shape)}, expected {(len(input), self.hidden_size)}"
                 )
-        return self._cell.step(self._cell.project(input), *states)
+        compute = getattr(torch.ops.quantized, f"quantized_{self._mode().lower()}_cell_dynamic")
+        biases = [torch.empty(0) if bias is None else bias for bias in (self.bias_ih, self.bias_hh)]
+        given = states if self._mode() == "LSTM" else states[0]
+        return compute(input, given, self._packed_weight_ih, self._packed_weight_hh, *biases)
+
+    def _tl_script_text(self) -> tuple[str, str, str]:
+        """The parameters, the statements and the results of `forward` in TorchScript."""
+        several = self._mode() == "LSTM"
+        state = "Tuple[Tensor, Tensor]" if several else "Tensor"
+        size = f"[torch.size(input, 0), {self.hidden_size}]"
+        zeros = f"torch.zeros({size}, dtype=ops.prim.dtype(input), layout=None, device=ops.prim.device(input))"
+        first = "  states = [zeros, zeros]" if several else "  states = zeros"
+        given = (
+            "  h, c = unchecked_cast(Tuple[Tensor, Tensor], hx)\n  states = [h, c]" if several
+            else "  states = unchecked_cast(Tensor, hx)"
+        )  # fmt: skip
+        biases = "self.bias_ih, self.bias_hh" if self.bias else "torch.zeros([0]), torch.zeros([0])"
+        name = f"ops.quantized.quantized_{self._mode().lower()}_cell_dynamic"
+        call = f"{name}(input, states, self._packed_weight_ih, self._packed_weight_hh, {biases})"
+        end = f"h1, c1 = {call}\nreturn (h1, c1)" if several else f"return {call}"
+        body = f"if torch.__is__(hx, None):\n  zeros = {zeros}\n{first}\nelse:\n{given}\n{end}"
+        return f"input: Tensor, hx: Optional[{state}]=None", body, state
 
     def _zeros(self, input: Any) -> Any:
         return torch.zeros(input.shape[0], self.hidden_size, dtype=input.dtype, device=input.device)
@@ -405,12 +417,10 @@ class RNNCellBase(nn.Module):
         if not mod.bias:
             raise AssertionError("mod.bias must be True")
         named = {"nonlinearity": mod.nonlinearity} if hasattr(mod, "nonlinearity") else {}
-        made = cls(mod.input_size, mod.hidden_size, mod.bias, **named)
-        qconfig = getattr(mod, "qconfig", None)
+        made = cls(mod.input_size, mod.hidden_size, mod.bias, dtype=_observer_of(mod).dtype, **named)
         made._set(
-            _quantized(mod.weight_ih, qconfig), _quantized(mod.weight_hh, qconfig), mod.bias_ih.detach(),
-            mod.bias_hh.detach(),
-        )  # fmt: skip
+            _quantized(mod.weight_ih, mod), _quantized(mod.weight_hh, mod), mod.bias_ih.detach(), mod.bias_hh.detach()
+        )
         return made
 
     @classmethod
@@ -428,7 +438,7 @@ class RNNCellBase(nn.Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN with weights of eight bits.
+    """One step of an RNN with weights of eight bits or in half precision.
 
     Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
 
@@ -437,10 +447,10 @@ class RNNCell(RNNCellBase):
         hidden_size: Size of the state's.
         bias: Whether there are biases. Default: ``True``.
         nonlinearity: ``"tanh"`` or ``"relu"``. Default: ``"tanh"``.
-        dtype: Dtype of the weights: `torch.qint8`.
+        dtype: Dtype of the weights: `torch.qint8` or `torch.float16`.
 
     Raises:
-        NotImplementedError: Another dtype of weights.
+        RuntimeError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.RNNCell(3, 4)(torch.ones(2, 3)).shape
@@ -460,11 +470,11 @@ class RNNCell(RNNCellBase):
         return f"RNN_{self.nonlinearity.upper()}"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return self._step(input, [self._zeros(input) if hx is None else hx])[0]
+        return self._step(input, [self._zeros(input) if hx is None else hx])
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM with weights of eight bits.
+    """One step of an LSTM with weights of eight bits or in half precision.
 
     Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
 
@@ -472,10 +482,10 @@ class LSTMCell(RNNCellBase):
         input_size: Size of the input's last dimension.
         hidden_size: Size of the state's.
         bias: Whether there are biases. Default: ``True``.
-        dtype: Dtype of the weights: `torch.qint8`.
+        dtype: Dtype of the weights: `torch.qint8` or `torch.float16`.
 
     Raises:
-        NotImplementedError: Another dtype of weights.
+        RuntimeError: Another dtype of weights.
 
     Example:
         >>> h, c = torch.ao.nn.quantized.dynamic.LSTMCell(3, 4)(torch.ones(2, 3))
@@ -494,7 +504,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU with weights of eight bits.
+    """One step of a GRU with weights of eight bits or in half precision.
 
     Inputs, states and results are float32. Each call quantizes the input and the state to 7 bits.
 
@@ -502,10 +512,10 @@ class GRUCell(RNNCellBase):
         input_size: Size of the input's last dimension.
         hidden_size: Size of the state's.
         bias: Whether there are biases. Default: ``True``.
-        dtype: Dtype of the weights: `torch.qint8`.
+        dtype: Dtype of the weights: `torch.qint8` or `torch.float16`.
 
     Raises:
-        NotImplementedError: Another dtype of weights.
+        RuntimeError: Another dtype of weights.
 
     Example:
         >>> torch.ao.nn.quantized.dynamic.GRUCell(3, 4)(torch.ones(2, 3)).shape
@@ -519,4 +529,4 @@ class GRUCell(RNNCellBase):
         return "GRU"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return self._step(input, [self._zeros(input) if hx is None else hx])[0]
+        return self._step(input, [self._zeros(input) if hx is None else hx])
