@@ -99,11 +99,20 @@ def contiguous(input: Any, memory_format: Any = torch.contiguous_format) -> Any:
     return input if values is input._values else wrap_quantized(values, input._quantizer)
 
 
-@register_rule("_view", "reshape")
-def view(input: Any, shape: Any) -> Any:
+@register_rule("reshape")
+def reshape(input: Any, shape: Any) -> Any:
     """Another shape. The channels must stay along their axis."""
+    return _with_shape(input, torch.reshape(input._values, shape))
+
+
+@register_rule("_view")
+def view(input: Any, shape: Any) -> Any:
+    """Another shape of the same memory."""
+    return _with_shape(input, input._values.view(shape))
+
+
+def _with_shape(input: Any, out: Any) -> Any:
     values, quantizer = input._values, input._quantizer
-    out = torch.reshape(values, shape)
     if isinstance(quantizer, PerChannel) and tuple(out.shape) != tuple(values.shape):
         axis = quantizer.axis % values.ndim
         kept = out.ndim > axis and tuple(out.shape[: axis + 1]) == tuple(values.shape[: axis + 1])
@@ -142,9 +151,8 @@ def squeeze(input: Any, dim: Any) -> Any:
         )
         gone = [d for d in given if input.shape[d] == 1]
         if axis in gone:
-            quantizer = quantizer.of_channel(0)
-        else:
-            quantizer = quantizer.on_axis(axis - sum(d < axis for d in gone))
+            raise RuntimeError("Squeeze is only possible on non-axis dimension for Per-Channel Quantized Tensors.")
+        quantizer = quantizer.on_axis(axis - sum(d < axis for d in gone))
     return wrap_quantized(values, quantizer)
 
 
@@ -496,10 +504,12 @@ def write_out(result: Any, out: Any) -> Any:
 
 def convert(tensor: Any, *args: Any, **kwargs: Any) -> Any:
     """`Tensor.to` of a quantized tensor."""
-    dtype, where, copy, _ = _parse_to(*args, **kwargs)
+    dtype, where, copy, form = _parse_to(*args, **kwargs)
     if dtype is not None and dtype is not tensor.dtype:
         to(tensor, dtype)
     out = tensor if where is None else move(tensor, where)
+    if form is not None:
+        out = contiguous(out, form)
     return clone(out) if copy and out is tensor else out
 
 

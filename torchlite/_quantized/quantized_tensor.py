@@ -108,6 +108,9 @@ class QuantizedTensor(Tensor):
         self._values.as_strided_(size, stride, storage_offset)
         return self
 
+    def new(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("Legacy tensor constructors of quantized tensors are not supported")
+
     def apply_(self, callable: Any) -> NoReturn:
         raise RuntimeError("load_scalar: invalid type")
 

@@ -274,6 +274,8 @@ class CallCompiler:
         if packet is not None:
             space, _, last = packet.partition("::")
             return f"torch.{last}" if space == "aten" else f"ops.{space}.{last}"
+        if is_library_class(module, "ao") and isinstance(called, types.FunctionType):
+            return self._writer.function(called)
         if is_library_class(module) or getattr(called, "op", None) is not None or module == "builtins":
             if getattr(torch.ops.aten, name, None) is not None or name in (
                 "as_tensor",

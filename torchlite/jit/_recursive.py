@@ -348,6 +348,7 @@ def _find_exported_methods(module: Any) -> list[str]:
     forward = getattr(cls, "forward", None)
     if forward is not None and forward is not torch.nn.Module.forward and not is_ignored_fn(forward):
         found.append("forward")
+    found += getattr(cls, "_tl_script_methods", ())
     for name in dir(cls):
         item = inspect.getattr_static(cls, name, None)
         if isinstance(item, types.FunctionType) and get_torchscript_modifier(item) == FunctionModifiers.EXPORT:

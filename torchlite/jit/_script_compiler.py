@@ -22,6 +22,7 @@ from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
 from .._types.python_source import literal, parse
+from .._types.qschemes import qscheme
 from ._call_compiler import DEFERRED, CallCompiler
 from ._dtype_codes import to_code
 from ._function_modifiers import is_ignored_fn, is_library_class, should_drop
@@ -166,7 +167,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 f"persist across function calls.\n Found {type(value)} on parameter {parameter.arg}",
                 RuntimeError,
             )
-        if isinstance(value, (dtypes.dtype, layout, memory_format)):
+        if isinstance(value, (dtypes.dtype, layout, memory_format, qscheme)):
             value = to_code(value)  # its type is int, as the annotation's
         kind = self._kinds_of.get(parameter.arg)
         if kind == "float" and type(value) is int:
@@ -254,7 +255,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
     def _literal(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
             return f"{self._writer.cls(type(value))}.{value.name}"
-        if isinstance(value, (dtypes.dtype, layout, memory_format)):
+        if isinstance(value, (dtypes.dtype, layout, memory_format, qscheme)):
             return str(to_code(value))
         if isinstance(value, device_type):
             return f'torch.device("{value}")'

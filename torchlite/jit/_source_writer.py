@@ -18,6 +18,7 @@ from .._dispatch.call import Tensor
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
+from .._types.qschemes import qscheme
 from .._types.python_source import compile_function, is_identifier
 from ._function_modifiers import is_ignored_fn, is_library_class
 from ._nn_sources import FUNCTIONS
@@ -261,7 +262,7 @@ class SourceWriter:
             return "Any"
         if kind is device_type:
             return "Device"
-        if kind in (dtypes.dtype, layout, memory_format):
+        if kind in (dtypes.dtype, layout, memory_format, qscheme):
             return "int"
         if kind is torch.Size:
             return "List[int]"

@@ -443,7 +443,8 @@ def _check_trace(run: Any, made: Any, args: tuple, kwargs: dict, checking: _Trac
                     program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()})
                 )
         expected, found = results
-        for number, (a, b) in enumerate(zip(_find_tensors(expected), _find_tensors(found), strict=False), 1):
+        for number, pair in enumerate(zip(_find_tensors(expected), _find_tensors(found), strict=False), 1):
+            a, b = (tensor.dequantize() if tensor.is_quantized else tensor for tensor in pair)
             try:
                 torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)
             except AssertionError as error:

@@ -44,6 +44,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         tensor([1., 0., 1., 2.])
     """
 
+    _tl_script_methods = ()  # the search for a range uses NumPy
     histogram: Tensor
 
     def __init__(
@@ -134,9 +135,12 @@ class HistogramObserver(UniformQuantizationObserverBase):
         return update_hist + self._upscale_histogram(orig_hist, orig_min, orig_max, update_min, update_max)
 
     def _keep(self, histogram: Tensor, low: Tensor, high: Tensor) -> None:
-        for old, new in ((self.min_val, low), (self.max_val, high), (self.histogram, histogram)):
-            old.resize_(new.shape)
-            old.copy_(new)
+        self.min_val.resize_(low.shape)
+        self.min_val.copy_(low)
+        self.max_val.resize_(high.shape)
+        self.max_val.copy_(high)
+        self.histogram.resize_(histogram.shape)
+        self.histogram.copy_(histogram)
 
     def reset_histogram(self, x: Tensor, min_val: Tensor, max_val: Tensor) -> None:
         """Replaces the histogram by that of a tensor.

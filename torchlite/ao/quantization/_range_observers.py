@@ -28,7 +28,6 @@ _SCHEMES = (
     torch.per_tensor_affine, torch.per_tensor_symmetric, torch.per_channel_affine, torch.per_channel_symmetric,
     torch.per_channel_affine_float_qparams,
 )  # fmt: skip
-_MIDDLES = {torch.quint8: 128, torch.uint8: 128, torch.uint16: 2**15}
 
 
 class UniformQuantizationObserverBase(ObserverBase):
@@ -54,6 +53,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     """
 
     _version = 3  # 2: eps is a buffer; 3: the histogram's empty range is 0-d, channels' buffers have their names
+    _tl_script_methods = ("calculate_qparams",)
     eps: Tensor
     min_val: Tensor
     max_val: Tensor
@@ -120,7 +120,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             return _unseen(min_val.device.type)
         return _scales_and_zero_points(
             min_val, max_val, self.quant_min, self.quant_max, self.dtype, self.eps, self.has_customized_qrange,
-            self.qscheme, _MIDDLES,
+            self.qscheme, True,
         )  # fmt: skip
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # type: ignore[override]
@@ -184,10 +184,12 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return torch.min(low, self.min_val), torch.max(high, self.max_val)
 
     def forward(self, x_orig: Tensor) -> Tensor:
-        if x_orig.numel():
-            low, high = self._moved(*torch.aminmax(x_orig.detach().to(self.min_val.dtype)))
-            self.min_val.copy_(low)
-            self.max_val.copy_(high)
+        if x_orig.numel() == 0:
+            return x_orig
+        least, greatest = torch.aminmax(x_orig.detach().to(self.min_val.dtype))
+        low, high = self._moved(least, greatest)
+        self.min_val.copy_(low)
+        self.max_val.copy_(high)
         return x_orig
 
     def reset_min_max_vals(self) -> None:
@@ -283,14 +285,16 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         return torch.min(low, self.min_val), torch.max(high, self.max_val)
 
     def forward(self, x_orig: Tensor) -> Tensor:
-        if x_orig.numel():
-            x = x_orig.detach().transpose(0, self.ch_axis).to(self.min_val.dtype)
-            found = tuple(torch.aminmax(x.flatten(1), dim=1))
-            if self.min_val.numel() and self.max_val.numel():
-                found = self._moved(*found)
-            for old, new in zip((self.min_val, self.max_val), found, strict=True):
-                old.resize_(new.shape)
-                old.copy_(new)
+        if x_orig.numel() == 0:
+            return x_orig
+        x = x_orig.detach().transpose(0, self.ch_axis).to(self.min_val.dtype)
+        low, high = torch.aminmax(x.flatten(1), dim=1)
+        if self.min_val.numel() > 0 and self.max_val.numel() > 0:
+            low, high = self._moved(low, high)
+        self.min_val.resize_(low.shape)
+        self.min_val.copy_(low)
+        self.max_val.resize_(high.shape)
+        self.max_val.copy_(high)
         return x_orig
 
     def _load_from_state_dict(

@@ -78,6 +78,7 @@ class FixedQParamsObserver(ObserverBase):
         (tensor([0.5000]), tensor([3], dtype=torch.int32))
     """
 
+    _tl_script_methods = ("calculate_qparams",)
     scale: Tensor
     zero_point: Tensor
 
@@ -167,9 +168,12 @@ class RecordingObserver(_Blind):
         [tensor([1., 1.])]
     """
 
+    _tl_script_methods = ("get_tensor_value",)
+    tensor_val: list[Tensor]
+
     def __init__(self, dtype: Any = torch.quint8) -> None:
         super().__init__(dtype)
-        self.tensor_val: list[Tensor] = []
+        self.tensor_val = []
 
     def forward(self, x: Tensor) -> Tensor:
         self.tensor_val.append(x.clone())

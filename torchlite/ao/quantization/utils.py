@@ -390,17 +390,23 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
 
 
 def _scales_and_zero_points(
-    low: Tensor, high: Tensor, quant_min: int, quant_max: int, dtype: Any, eps: Tensor, custom: bool, qscheme: Any,
-    middles: dict,
+    low: Tensor, high: Tensor, quant_min: int, quant_max: int, dtype: torch.dtype, eps: Tensor, custom: bool,
+    qscheme: torch.qscheme, wide: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Scales, and zero points of int64 or of the scales' dtype, for ranges; each has a dimension at least."""
+    """Scales, and zero points of int64 or of the scales' dtype, for ranges; each has a dimension at least.
+
+    wide: whether uint16 has its middle as the zero point of a symmetric scheme. TorchScript compiles the function.
+    """
     below, above = low.clamp(max=0), high.clamp(min=0)
     zero_point = torch.zeros(below.size(), dtype=torch.int64, device=below.device)
-    if qscheme in (torch.per_tensor_symmetric, torch.per_channel_symmetric):
+    if qscheme == torch.per_tensor_symmetric or qscheme == torch.per_channel_symmetric:
         scale = torch.max(torch.max(-below, above) / (float(quant_max - quant_min) / 2), eps)
-        if dtype in middles:
-            middle = (quant_min + quant_max) // 2 if custom and dtype != torch.uint16 else middles[dtype]
-            zero_point = zero_point.new_full(zero_point.size(), middle)
+        middle = 0
+        if dtype == torch.quint8 or dtype == torch.uint8:
+            middle = (quant_min + quant_max) // 2 if custom else 128
+        elif wide and dtype == torch.uint16:
+            middle = 32768
+        zero_point = zero_point.new_full(zero_point.size(), middle)
     elif qscheme == torch.per_channel_affine_float_qparams:
         scale = (high - low) / float(quant_max - quant_min)
         scale = torch.where(scale > eps, scale, torch.ones_like(scale))
@@ -408,12 +414,14 @@ def _scales_and_zero_points(
     else:
         scale = torch.max((above - below) / float(quant_max - quant_min), eps)
         zero_point = (quant_min - torch.round(below / scale).to(torch.int32)).clamp(quant_min, quant_max)
-    if not zero_point.ndim and qscheme != torch.per_channel_affine_float_qparams:
+    if scale.ndim == 0:
+        scale = scale.reshape(1)
+    if zero_point.ndim == 0:
         zero_point = zero_point.reshape(1)
-    return scale.reshape(1) if not scale.ndim else scale, zero_point.reshape(-1) if not zero_point.ndim else zero_point
+    return scale, zero_point
 
 
-def _unseen(device: Any) -> tuple[Tensor, Tensor]:
+def _unseen(device: str) -> tuple[Tensor, Tensor]:
     """The scale and the zero point of an observer that has seen nothing."""
     return torch.tensor([1.0], device=device), torch.tensor([0], device=device)
 
@@ -443,7 +451,7 @@ def determine_qparams(
         return _unseen(min_val.device.type)
     found = _scales_and_zero_points(
         min_val, max_val, quant_min, quant_max, dtype, eps.to(min_val.device), has_customized_qrange, qscheme,
-        {torch.uint8: 128, torch.quint8: 128},
+        False,
     )  # fmt: skip
     return found[0].to(torch.float64), found[1].to(torch.int64)
 
