@@ -2,7 +2,7 @@
 
 usage: python tools/record_quantized_tensors.py
 
-It needs PyTorch, and rewrites answers.json, library_answers.json and written_by_pytorch.pt in tests/quantized,
+It needs PyTorch, and rewrites the answers and the files of PyTorch in tests/quantized,
 tests/ops/weight_only_answers.json and tests/ao/nn/quantized/networks.pt.
 """
 
@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from tests.ao.nn.quantized import networks
 from tests.ops import weight_only_cases
-from tests.quantized import cases, library_cases
+from tests.quantized import cases, library_cases, packed_cases
 
 
 def main() -> None:
@@ -28,6 +28,9 @@ def main() -> None:
     cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     calls = {name: library_cases.answer(torch, name) for name in library_cases.CALLS}
     library_cases.ANSWERS.write_text(json.dumps(calls) + "\n")
+    packed = {name: packed_cases.answer(torch, name) for name in packed_cases.programs(torch)}
+    packed_cases.ANSWERS.write_text(json.dumps(packed) + "\n")
+    torch.save(packed_cases.written(torch), packed_cases.WRITTEN)
     lines = [json.dumps({call: weight_only_cases.answer(torch, call)})[1:-1] for call in weight_only_cases.CALLS]
     weight_only_cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     torch.save(networks.record(torch), networks.WRITTEN)

@@ -75,13 +75,6 @@ def test_another_class_of_parameters_is_refused():
         torch.ops.quantized.linear(i.qx, i.conv(2), 0.1, 1)
 
 
-def test_pruned_embeddings_are_refused():
-    i = library_cases.Inputs(torch)
-    packed = torch.ops.quantized.embedding_bag_prepack(i.table)
-    with pytest.raises(NotImplementedError, match="pruned"):
-        torch.ops.quantized.embedding_byte(packed, torch.tensor([0]), True)
-
-
 @pytest.mark.parametrize("which", ["weight", "shifted", "rows"])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_weights_come_back_after_products(which, dynamic):

@@ -86,8 +86,6 @@ def test_absent_ops_say_so(quantized):
     for call in (lambda: quantized.exp(), lambda: quantized @ quantized.t(), lambda: quantized.add_(1)):
         with pytest.raises(NotImplementedError, match=f"arguments from the 'Quantized{where}' backend"):
             call()
-    with pytest.raises(NotImplementedError, match="torch.quint4x2"):
-        torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint4x2)
     with pytest.raises(TypeError, match="torch.quantize_per_tensor makes tensors of this dtype"):
         torch.zeros(2, dtype=torch.qint8)
 

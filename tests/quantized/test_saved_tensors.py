@@ -42,7 +42,7 @@ def test_tensors_are_saved_and_loaded(zipped, weights_only, device):
         ("per_tensor_affine", 0.1, 1),
         (torch.per_channel_affine, torch.ones(3), torch.zeros(3, dtype=torch.int64), 0),
         (torch.per_channel_affine, torch.ones(2), torch.zeros(2, dtype=torch.int64), 7),
-        (torch.per_channel_affine, torch.ones(2), torch.zeros(2), 0),
+        (torch.per_channel_affine_float_qparams, torch.ones(2), torch.zeros(2, dtype=torch.int64), 0),
         (torch.per_channel_affine, torch.ones(2, 1), torch.zeros(2, dtype=torch.int64), 0),
     ],
 )

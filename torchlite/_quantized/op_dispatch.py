@@ -468,16 +468,11 @@ def run_in_place(op: Any, values: list) -> Any:
 
 
 def _write_packed(target: Any, source: Any) -> Any:
-    """Write another packed tensor of the same dtype and size. There are no other writes to packed tensors."""
-    if not is_quantized(source):
-        raise NotImplementedError(f"\"Copy\" not implemented for '{target.dtype.scalar_name}'")
-    if source.dtype is not target.dtype or source.shape != target.shape:
-        raise RuntimeError("Quantized Copy only works with same dtype")
-    data, source = target._tl_array, source._tl_array
-    data.packed.copy_(source.packed)
-    data.quantizer = source.quantizer.copied()
-    bump_version(target)
-    return target
+    """Raise PyTorch's error: nothing but the tensor itself is written to a packed tensor."""
+    if source is target:
+        return target
+    kernel = "copy_kernel" if is_quantized(source) else "Copy"
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{target.dtype.scalar_name}'")
 
 
 def _reshape_in_place(name: str) -> None:

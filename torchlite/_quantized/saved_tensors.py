@@ -7,7 +7,7 @@ from typing import Any
 
 import torchlite as torch
 
-from .._types.qschemes import per_tensor_affine, qscheme
+from .._types.qschemes import per_channel_affine, per_tensor_affine, qscheme
 from .packed_levels import is_packed, wrap_packed
 from .quantized_tensor import wrap_quantized
 from .quantizers import BITS, QUANTIZED, PerTensor, make_per_channel
@@ -19,7 +19,8 @@ def saved_parts(tensor: Any) -> tuple[Any, tuple]:
     quantizer, values = data.quantizer, data.packed if is_packed(tensor) else data.values
     if isinstance(quantizer, PerTensor):
         return values, (quantizer.scheme, quantizer.scale, quantizer.zero_point)
-    return values, (quantizer.scheme, quantizer.scales, quantizer.zero_points, quantizer.axis)
+    # Files name this scheme for float zero points too.
+    return values, (per_channel_affine, quantizer.scales, quantizer.zero_points, quantizer.axis)
 
 
 def rebuild(values: Any, quantizer: Any, packed: Any = None) -> Any:
@@ -52,6 +53,6 @@ def _rebuild_quantizer(quantizer: Any) -> Any:
             raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {quantizer[0]}")
         return PerTensor(*quantizer[1:])
     made = make_per_channel(*quantizer[1:])
-    if made.scheme is not quantizer[0]:
+    if quantizer[0] not in (per_channel_affine, made.scheme):
         raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {quantizer[0]}")
     return made

@@ -426,10 +426,10 @@ class _Pickler:
         self._write_tensor_end(value)
 
     def _write_quantized(self, value: Any) -> None:
-        integers, (scheme, *parameters) = CALLBACKS.quantized("saved_parts")(value)
+        integers, (_, *parameters) = CALLBACKS.quantized("saved_parts")(value)
         self._write_storage(integers, "_rebuild_qtensor", "_rebuild_qtensor", value)
         self._out.write(b"(")
-        self._write_global("torch", scheme.name)
+        self._write_global("torch", value.qscheme().name)
         for parameter in parameters:
             self._write_value(parameter, None)
         self._out.write(b"t")

@@ -183,8 +183,8 @@ def test_recurrent_layers_check_their_arguments():
         cell(torch.ones(2, 4))
     with pytest.raises(RuntimeError, match="Unknown nonlinearity"):
         nnq.dynamic.RNNCell(3, 4, nonlinearity="x")
-    with pytest.raises(NotImplementedError, match="weights of torch.float16"):
-        nnq.dynamic.LSTM(3, 4, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="Unsupported dtype for dynamic RNN quantization: torch.quint8"):
+        nnq.dynamic.LSTM(3, 4, dtype=torch.quint8)
     with pytest.raises(ValueError, match="dropout should be a number"):
         nnq.dynamic.LSTM(3, 4, dropout=1.5)
 

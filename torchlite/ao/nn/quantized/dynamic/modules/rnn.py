@@ -460,13 +460,12 @@ class RNNCell(RNNCellBase):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = torch.qint8
     ) -> None:
-        self.__dict__["nonlinearity"] = nonlinearity
+        if nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
         super().__init__(input_size, hidden_size, bias, 1, dtype)
         self.nonlinearity = nonlinearity
 
     def _mode(self) -> str:
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         return f"RNN_{self.nonlinearity.upper()}"
 
     def forward(self, input: Any, hx: Any = None) -> Any:
