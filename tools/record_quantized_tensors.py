@@ -3,7 +3,7 @@
 usage: python tools/record_quantized_tensors.py
 
 It needs PyTorch, and rewrites the answers and the files of PyTorch in tests/quantized,
-tests/ops/weight_only_answers.json and tests/ao/nn/quantized/networks.pt.
+tests/ops/weight_only_answers.json, and networks.pt and scripted.zip in tests/ao/nn/quantized.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from tests.ao.nn.quantized import networks
+from tests.ao.nn.quantized import networks, scripted
 from tests.ops import weight_only_cases
 from tests.quantized import cases, library_cases, packed_cases
 
@@ -34,6 +34,7 @@ def main() -> None:
     lines = [json.dumps({call: weight_only_cases.answer(torch, call)})[1:-1] for call in weight_only_cases.CALLS]
     weight_only_cases.ANSWERS.write_text("{" + ",\n".join(lines) + "}\n")
     torch.save(networks.record(torch), networks.WRITTEN)
+    scripted.record(torch)
     x = cases.numbers(torch)
     q = torch.quantize_per_tensor(x, 0.05, 7, torch.quint8)
     torch.save({"tensor": q, "view": q[1], "channels": cases.per_channel(torch, q, x)}, cases.WRITTEN)

@@ -329,3 +329,40 @@ def test_a_loaded_program_takes_members_of_the_user_s_enumerations():
         loaded(x, 1, both, {"a": Shade.RED})
     with pytest.raises(RuntimeError, match="Expected a value of type 'List"):
         loaded(x, Shade.RED, [1], {"a": Shade.RED})
+
+
+def test_methods_that_other_modules_call_are_saved():
+    class Inner(torch.nn.Module):
+        def helper(self, x):
+            return self.more(x) + 1
+
+        def more(self, x):
+            return 2 * x
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner.helper(x)
+
+    stream = io.BytesIO()
+    torch.jit.save(torch.jit.script(Outer()), stream)
+    stream.seek(0)
+    assert torch.equal(torch.jit.load(stream)(torch.ones(2)), torch.full((2,), 3.0))
+
+
+def test_attributes_that_programs_lack_are_left_out():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qconfig = torch.ao.quantization.default_qconfig
+
+        def forward(self, x):
+            return x + 1
+
+    stream = io.BytesIO()
+    torch.jit.save(torch.jit.script(Net()), stream)
+    stream.seek(0)
+    assert torch.equal(torch.jit.load(stream)(torch.ones(2)), torch.full((2,), 2.0))

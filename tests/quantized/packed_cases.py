@@ -151,7 +151,10 @@ RECURRENT: dict[str, Callable[[Any, Inputs], Any]] = {
     **{
         f"{name} cell half={half}": lambda torch, i, name=name, gates=gates, half=half: getattr(
             torch.ops.quantized, f"quantized_{name}_cell_dynamic"
-        )(i.x, i.h, i.packed(gates * 5, 4, half), i.packed(gates * 5, 5, half), i.floats(gates * 5), i.floats(gates * 5))
+        )(
+            i.x, i.h, i.packed(gates * 5, 4, half), i.packed(gates * 5, 5, half), i.floats(gates * 5),
+            i.floats(gates * 5),
+        )
         for name, gates in (("gru", 3), ("rnn_relu", 1), ("rnn_tanh", 1))
         for half in (False, True)
     },

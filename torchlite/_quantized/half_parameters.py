@@ -7,7 +7,8 @@ from typing import Any
 import torchlite as torch
 import torchlite.nn.functional as F
 
-from .packed_parameters import CLASSES, LibraryObject
+from .packed_parameters import CLASSES, LibraryObject, LinearPackedParams, register_class
+from .quantized_tensor import is_quantized
 
 
 def saturate(weight: Any) -> Any:
@@ -45,3 +46,11 @@ class HalfLinearPackedParams(LibraryObject):
     def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
         """The result for float32 numbers."""
         return F.linear(x.detach(), *self.unpack())
+
+
+def _rebuild(state: Any) -> Any:
+    weight, bias = state
+    return (LinearPackedParams if is_quantized(weight) else HalfLinearPackedParams)(weight, bias)
+
+
+register_class(LinearPackedParams._schema_type, _rebuild)

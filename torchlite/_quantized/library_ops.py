@@ -271,7 +271,8 @@ def _convolutions(rank: int) -> None:
         if rank == 1:  # as PyTorch packs them
             weight = torch.unsqueeze(weight, 2)
             geometry = tuple((usual, *part) for usual, part in zip((1, 0, 1, 0), geometry, strict=False))
-        return made(weight, bias, *geometry[:3], groups, *geometry[3:])
+        stride, padding, dilation, *rest = geometry
+        return made(weight, bias, stride, padding, dilation, groups, *rest)
 
     def compute(x: Any, function: Any) -> Any:
         return torch.squeeze(function(torch.unsqueeze(x, 2)), 2) if rank == 1 else function(x)

@@ -315,7 +315,10 @@ class EmbeddingPackedParams(LibraryObject):
         return 1
 
     def rows(self, places: Any) -> Any:
-        """Return rows as numbers. With four bits, scales and the numbers of level 0 have half precision, as in PyTorch."""
+        """Return rows as numbers.
+
+        With four bits, scales and the numbers of level 0 have half precision, as in PyTorch.
+        """
         weight = self._weight
         quantizer = weight._quantizer
         scales, zero_points = quantizer.scales[places], quantizer.zero_points[places]
@@ -325,13 +328,6 @@ class EmbeddingPackedParams(LibraryObject):
         low = (-zero_points * scales).to(torch.float16).to(torch.float32)
         steps = scales.to(torch.float16).to(torch.float32)
         return weight._tl_array.rows(places).to(torch.float32) * steps.unsqueeze(1) + low.unsqueeze(1)
-
-
-def _rebuild_linear(state: Any) -> Any:
-    from .half_parameters import HalfLinearPackedParams
-
-    weight, bias = state
-    return (LinearPackedParams if is_quantized(weight) else HalfLinearPackedParams)(weight, bias)
 
 
 def _rebuild_convolution(made: Any, state: Any) -> Any:
@@ -354,7 +350,6 @@ def _rebuild_embedding(state: Any) -> Any:
     return EmbeddingPackedParams(weight)
 
 
-register_class(LinearPackedParams._schema_type, _rebuild_linear)
 register_class(EmbeddingPackedParams._schema_type, _rebuild_embedding)
 for _made in (ConvPackedParams, Conv3dPackedParams):
     register_class(_made._schema_type, lambda state, made=_made: _rebuild_convolution(made, state))

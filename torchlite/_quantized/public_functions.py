@@ -13,16 +13,7 @@ from .._types.quantized_levels import choose_parameters
 from .dispatched_functions import dispatched
 from .packed_levels import is_packed, pack, wrap_levels
 from .quantized_tensor import is_quantized, wrap_quantized
-from .quantizers import (
-    BITS,
-    INTEGERS,
-    QUANTIZED,
-    PerChannel,
-    PerTensor,
-    check_dtype,
-    check_numbers,
-    make_per_channel,
-)
+from .quantizers import BITS, INTEGERS, QUANTIZED, PerChannel, PerTensor, check_dtype, check_numbers, make_per_channel
 
 
 def _number(value: Any) -> Any:
@@ -360,7 +351,10 @@ def quantized_lstm(*args: Any, **kwargs: Any) -> Any:
     Example:
         >>> layer = torch.ao.nn.quantized.dynamic.LSTM(3, 4)
         >>> params, zeros = [layer._all_weight_values[0].param], torch.zeros(1, 2, 4)
-        >>> torch.quantized_lstm(torch.ones(5, 2, 3), [zeros, zeros], params, True, 1, 0.0, False, False, False)[0].shape
+        >>> found = torch.quantized_lstm(
+        ...     torch.ones(5, 2, 3), [zeros, zeros], params, True, 1, 0.0, False, False, False
+        ... )
+        >>> found[0].shape
         torch.Size([5, 2, 4])
     """
     return torch.ops.aten.quantized_lstm(*args, **kwargs)
@@ -391,7 +385,7 @@ def _saturate_weight_to_fp16(weight: Any) -> Any:
 
 
 for _function in (
-    quantized_lstm, quantized_gru, quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic, dequantize, int_repr, q_scale, q_zero_point,
-    q_per_channel_scales, q_per_channel_zero_points, q_per_channel_axis,
+    quantized_lstm, quantized_gru, quantize_per_tensor, quantize_per_channel, quantize_per_tensor_dynamic, dequantize,
+    int_repr, q_scale, q_zero_point, q_per_channel_scales, q_per_channel_zero_points, q_per_channel_axis,
 ):  # fmt: skip
     _function.__module__ = package_name()

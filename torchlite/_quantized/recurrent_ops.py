@@ -154,17 +154,22 @@ def _cell(mode: str) -> Callable[..., Any]:
     return compute
 
 
+def _dynamic_params(w_ih: Any, w_hh: Any, bias_ih: Any, bias_hh: Any, reduce_range: bool = False) -> CellParams:
+    return CellParams("quantized_dynamic", w_ih, w_hh, (bias_ih, bias_hh), reduce_range)
+
+
+def _half_params(w_ih: Any, w_hh: Any) -> CellParams:
+    return CellParams("quantized_fp16", w_ih, w_hh)
+
+
 _BIASES = f"{_LINEAR} w_ih, {_LINEAR} w_hh, Tensor b_ih, Tensor b_hh"
 # The functions that compute the ops of `torch.ops.quantized`, by schema, and those of `torch.ops.aten`.
 CELL_OPS: dict[str, Callable[..., Any]] = {
     f"make_quantized_cell_params_dynamic({_LINEAR} w_ih, {_LINEAR} w_hh, Tensor bias_ih, Tensor bias_hh, "
-    f"bool reduce_range=False) -> {CellParams._schema_type}": lambda w_ih, w_hh, bias_ih, bias_hh, reduce_range=False: (
-        CellParams("quantized_dynamic", w_ih, w_hh, (bias_ih, bias_hh), reduce_range)
-    ),
-    f"make_quantized_cell_params_fp16({_LINEAR} w_ih, {_LINEAR} w_hh) -> {CellParams._schema_type}": lambda w_ih, w_hh: (
-        CellParams("quantized_fp16", w_ih, w_hh)
-    ),
-    f"quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, {_BIASES.replace('b_', 'bias_')}) -> (Tensor, Tensor)": _cell("LSTM"),
+    f"bool reduce_range=False) -> {CellParams._schema_type}": _dynamic_params,
+    f"make_quantized_cell_params_fp16({_LINEAR} w_ih, {_LINEAR} w_hh) -> {CellParams._schema_type}": _half_params,
+    "quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, "
+    f"{_BIASES.replace('b_', 'bias_')}) -> (Tensor, Tensor)": _cell("LSTM"),
     f"quantized_gru_cell_dynamic(Tensor input, Tensor hx, {_BIASES}) -> Tensor": _cell("GRU"),
     f"quantized_rnn_relu_cell_dynamic(Tensor input, Tensor hx, {_BIASES}) -> Tensor": _cell("RNN_RELU"),
     f"quantized_rnn_tanh_cell_dynamic(Tensor input, Tensor hx, {_BIASES}) -> Tensor": _cell("RNN_TANH"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import copyreg
+import io
 import pickle
 import struct
 import sys
@@ -244,7 +244,7 @@ def make_pickler_class(module, storages: StorageCollector, legacy: bool = False)
             if not hasattr(type(obj), "_schema_type"):
                 return super().save_reduce(func, args, *rest, obj=obj, **keywords)
             # An object of a class that the library defines. It has another class in files.
-            super().save_reduce(copyreg.__newobj__, (ScriptObjectInFile,), obj.__getstate__())
+            super().save_reduce(copyreg.__newobj__, (ScriptObjectInFile,), obj.__getstate__())  # type: ignore[attr-defined]
             self.memoize(obj)
             return None
 

@@ -9,7 +9,7 @@ from .._dispatch.callbacks import CALLBACKS
 
 
 class ScriptObjectInFile:
-    """A `torch.ScriptObject` of a checkpoint. With its state, it becomes an object of the class that the state names."""
+    """A `torch.ScriptObject` of a checkpoint. A state makes it an object of the class that the state names."""
 
     def __setstate__(self, state: Any) -> None:
         if type(state) is not tuple or len(state) != 2 or type(state[1]) is not str:

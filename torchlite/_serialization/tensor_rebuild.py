@@ -6,8 +6,8 @@ import math
 
 from .._dispatch import call, table_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.shapes import contiguous_strides
 from .._dispatch.shape_and_value_checks import storage_nbytes_for
+from .._dispatch.shapes import contiguous_strides
 from .._tensor import Parameter, Tensor
 from .._tensor.pickling import set_state
 from .._tensor.storage import UntypedStorage, make_tensor_on_storage

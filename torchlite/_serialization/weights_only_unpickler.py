@@ -74,7 +74,9 @@ _NAMED = {
     ("torch", "Tensor"): Tensor, ("torch._tensor", "Tensor"): Tensor, ("torch", "ScriptObject"): ScriptObjectInFile,
 }  # fmt: skip
 _CALLABLE_IDS = {id(value) for value in _CALLABLES.values()}
-_NEWOBJ_IDS = {id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set, ScriptObjectInFile)}
+_NEWOBJ_IDS = {
+    id(value) for value in (Parameter, collections.OrderedDict, collections.Counter, Size, set, ScriptObjectInFile)
+}
 _FROM_TYPE = REBUILDERS["torch._tensor", "_rebuild_from_type_v2"]
 _SPARSE = REBUILDERS["torch._utils", "_rebuild_sparse_tensor"]
 _LIST, _DICT, _SET, _PLACE = 72, 80, 232, 104  # bytes of an object, and of a memo entry

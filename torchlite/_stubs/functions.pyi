@@ -767,6 +767,13 @@ def _empty_per_channel_affine_quantized(
     device: DeviceLike = None,
     memory_format: MemoryFormat = ...,
 ) -> Tensor: ...
+def _saturate_weight_to_fp16(weight: Tensor) -> Tensor: ...
+def quantized_lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """An LSTM of float32 numbers with packed weights; `torch.ao.nn.quantized.dynamic.LSTM` calls it."""
+
+def quantized_gru(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """A GRU of float32 numbers with packed weights; `torch.ao.nn.quantized.dynamic.GRU` calls it."""
+
 def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
 

@@ -236,7 +236,10 @@ class _ModuleTypes:
                 elif name in hints:
                     yield name, self.writer.type(hints[name]), value
                 else:
-                    if isinstance(value, tuple) and hasattr(value, "_fields") or _is_enum(type(value)):
+                    named = isinstance(value, tuple) and hasattr(value, "_fields")
+                    for part in value if named else ():
+                        type_of(part)  # raises for what programs do not have, such as a configuration of quantization
+                    if named or _is_enum(type(value)):
                         self.writer.cls(type(value))
                     if value.__class__ in (list, dict) and not value:
                         self.writer.untyped[id(module), name] = value.__class__.__name__

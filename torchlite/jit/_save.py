@@ -21,8 +21,8 @@ from .._serialization.pytorch_file import archive_name
 from .._serialization.zip_archive import ArchiveWriter
 from .._types import dtypes
 from .._types.devices import device
-from .._types.qschemes import qscheme
 from .._types.python_source import parse
+from .._types.qschemes import qscheme
 from ..serialization import location_tag
 from ._compilation_unit import ScriptProgram
 from ._dtype_codes import to_code

@@ -18,8 +18,8 @@ from .._dispatch.call import Tensor
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import layout, memory_format
-from .._types.qschemes import qscheme
 from .._types.python_source import compile_function, is_identifier
+from .._types.qschemes import qscheme
 from ._function_modifiers import is_ignored_fn, is_library_class
 from ._nn_sources import FUNCTIONS
 from ._source_resolution import FunctionDefinition

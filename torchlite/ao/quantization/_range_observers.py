@@ -53,7 +53,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     """
 
     _version = 3  # 2: eps is a buffer; 3: the histogram's empty range is 0-d, channels' buffers have their names
-    _tl_script_methods = ("calculate_qparams",)
+    _tl_script_methods: tuple[str, ...] = ("calculate_qparams",)  # those that programs have
     eps: Tensor
     min_val: Tensor
     max_val: Tensor
