@@ -32,7 +32,6 @@ from ..._library.tags import Tag
 from ..._symbolic_shapes import SymBool, SymFloat, UnbackedInt
 from ..._tensor import Parameter, Tensor
 from ..._types.layouts import Size, strided
-from ..._types.quantized_levels import LevelsMatrix
 from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
@@ -231,6 +230,7 @@ class OpRecorder(DispatchMode):
         self.nodes = _NodeMap()
         self.arrays = _NodeMap()
         self.modules: dict[str, Any] = {}  # subgraphs
+        self.object_node: Callable[[Any], Node] | None = None  # the node of packed weights, where graphs have them
         self.decomposing = False  # True if composite ops are decomposed
         self.stack_trace: str | None = None  # stack trace of new nodes, if known
         self.source: Node | None = None  # node of another graph that new nodes are made of
@@ -308,8 +308,13 @@ class OpRecorder(DispatchMode):
                     f" {value}: it is used in a graph within, which it is not given to as a tensor."
                 )
             return self.unbacked.node(value)
-        if isinstance(value, LevelsMatrix):
-            raise NotImplementedError("Packed weights of quantized layers are no values of a graph")
+        if hasattr(type(value), "_schema_type"):  # an object of a class that the library defines
+            if self.object_node is None:
+                raise AttributeError(
+                    f"{value._schema_type} (of Python compilation unit at: 0) does not have a field with name "
+                    "'__obj_flatten__'"
+                )
+            return self.object_node(value)
         return value
 
     def asking(self) -> str | None:

@@ -68,8 +68,10 @@ class _MakeFxTrace:
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.names: dict[int, str] = {}
+        self.objects: dict[int, Node] = {}
         leaves, self.spec = pytree.tree_flatten(args)
         self.recorder = OpRecorder(self.graph, self._constant_node, whole=True, decompositions=table)
+        self.recorder.object_node = self._object_node
         self.recorder.decomposing = not pre_dispatch
         self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
         self.inputs = [
@@ -101,6 +103,14 @@ class _MakeFxTrace:
                 self.root.register_buffer(name, tensor)
         name = self.names[id(tensor)]
         return self.graph.create_node("get_attr", name, (), {}, name)
+
+    def _object_node(self, value: Any) -> Node:
+        """Return the node of an object of a class that the library defines, such as packed weights."""
+        if id(value) not in self.objects:
+            name = f"_torchbind_obj{len(self.objects)}"
+            setattr(self.root, name, value)
+            self.objects[id(value)] = self.graph.create_node("get_attr", name, (), {}, name)
+        return self.objects[id(value)]
 
     def module(self) -> GraphModule:
         """Return the function as a module."""

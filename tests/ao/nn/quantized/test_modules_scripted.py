@@ -10,6 +10,7 @@ import pytest
 import torchlite as torch
 from tests.ao.nn.quantized import scripted
 from tests.jit.record import leaves
+from torchlite.fx.experimental.proxy_tensor import make_fx
 
 pytestmark = pytest.mark.filterwarnings("ignore:Converting a tensor to a Python", "ignore::UserWarning")
 
@@ -142,3 +143,20 @@ def test_damaged_objects_in_programs_are_refused():
     stream.seek(0)
     with pytest.raises(RuntimeError, match="CellParamsBase is invalid"):
         torch.jit.load(stream)
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+@pytest.mark.parametrize("name", scripted.NETWORKS)
+def test_graphs_have_packed_weights_as_attributes(name, mode):
+    net, x = scripted.NETWORKS[name](torch)
+    graph = make_fx(net, tracing_mode=mode)(x)
+    targets = [node.target for node in graph.graph.nodes if node.op == "get_attr"]
+    assert "_torchbind_obj0" in targets and len(targets) == len(set(targets))
+    assert not isinstance(graph._torchbind_obj0, torch.Tensor)
+    assert_near(leaves(graph(x)), leaves(net(x)))
+
+
+def test_export_refuses_packed_weights():
+    net, x = scripted.NETWORKS["dynamic"](torch)
+    with pytest.raises(AttributeError, match="does not have a field with name '__obj_flatten__'"):
+        torch.export.export(net, (x,))
