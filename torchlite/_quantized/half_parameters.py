@@ -26,7 +26,7 @@ class HalfLinearPackedParams(LibraryObject):
     _script_methods = frozenset(("unpack", "bias"))
 
     def __init__(self, weight: Any, bias: Any = None) -> None:
-        self._weight = saturate(weight.detach()).to(torch.float16)
+        self._weight = saturate(weight.detach().to(torch.float32)).to(torch.float16)
         self._bias = None if bias is None else bias.detach().to(torch.float32)
 
     def _tl_parts(self) -> list[Any]:

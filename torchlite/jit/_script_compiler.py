@@ -314,7 +314,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         if isinstance(owner, torch.nn.Module) and is_library_class(type(owner).__module__, "nn.modules"):
             if isinstance(node.ctx, ast.Load) and node.attr != "training" and _is_constant_value(value):
                 return self._parse_expression(self._literal(value))  # library layers have no attributes in programs
-        if path is not None and not callable(value) or isinstance(value, torch.nn.Module) and path is not None:
+        is_value = not callable(value) or isinstance(value, torch.nn.Module) or hasattr(type(value), "_schema_type")
+        if path is not None and is_value:
             found = self._parse_expression(path)
             if isinstance(found, ast.Attribute):
                 found.ctx = node.ctx

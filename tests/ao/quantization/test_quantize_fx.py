@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 
 import pytest
@@ -87,3 +88,20 @@ def test_a_pooled_tensor_stays_quantized():
         assert [node.target for node in converted.graph.nodes][-2] == "dequantize"
         outputs.append(converted(x))
     assert torch.equal(*outputs)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_converted_graphs_are_scripted_and_saved(dynamic):
+    torch.manual_seed(0)
+    net, x = (
+        torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2)).eval(),
+        torch.randn(5, 4),
+    )
+    qconfig = torch.ao.quantization.default_dynamic_qconfig if dynamic else torch.ao.quantization.default_qconfig
+    mapping = torch.ao.quantization.QConfigMapping().set_global(qconfig)
+    prepared = torch.ao.quantization.quantize_fx.prepare_fx(net, mapping, (x,))
+    prepared(x)
+    made, stream = torch.ao.quantization.quantize_fx.convert_fx(prepared), io.BytesIO()
+    torch.jit.save(torch.jit.script(made), stream)
+    stream.seek(0)
+    assert torch.equal(torch.jit.load(stream)(x), made(x))
