@@ -99,7 +99,7 @@ def test_converted_graphs_are_scripted_and_saved(dynamic):
     )
     qconfig = torch.ao.quantization.default_dynamic_qconfig if dynamic else torch.ao.quantization.default_qconfig
     mapping = torch.ao.quantization.QConfigMapping().set_global(qconfig)
-    prepared = torch.ao.quantization.quantize_fx.prepare_fx(net, mapping, (x,))
+    prepared = torch.ao.quantization.quantize_fx.prepare_fx(net.eval(), mapping, (x,))
     prepared(x)
     made, stream = torch.ao.quantization.quantize_fx.convert_fx(prepared), io.BytesIO()
     torch.jit.save(torch.jit.script(made), stream)
