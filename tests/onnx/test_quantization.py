@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from tests.ao.nn.quantized import scripted
 from torchlite._dynamo.compiled_function import COMPILED_FUNCTIONS
 
 ARCHIVE = pathlib.Path(__file__).parent / "files" / "quantized.zip"
@@ -160,3 +161,44 @@ def test_a_network_trained_with_fake_quantization_is_written():
     prepared.apply(ao.disable_fake_quant)
     program = torch.onnx.export(prepared, (x,))
     assert not any(node.op_type == "QuantizeLinear" for node in program.model.graph.node)
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min and quant_max")
+@pytest.mark.parametrize("dynamo", [False, True])
+@pytest.mark.parametrize("name", ["static", "trained"])
+def test_eager_quantized_networks_are_written(name, dynamo):
+    """Their ops are floats between DequantizeLinear and QuantizeLinear, and weights are levels."""
+    net, x = scripted.NETWORKS[name](torch)
+    stream = io.BytesIO()
+    torch.onnx.export(net, (x,), stream, dynamo=dynamo)
+    data = stream.getvalue()
+    assert data.count(b"QuantizeLinear") >= 10 and b"HardSwish" in data
+    assert torch.equal(torch.onnx.load(io.BytesIO(data))(x), net(x))
+    assert net(x).isfinite().all() and type(net.quant.scale) is torch.Tensor  # the network is as it was
+
+
+@pytest.mark.parametrize("dtype", ["qint8", "float16"])
+def test_dynamic_layers_and_embeddings_are_written(dtype):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.layer = torch.nn.Embedding(9, 12), torch.nn.Linear(12, 8)
+
+        def forward(self, x):
+            return self.layer(self.table(x))
+
+    torch.manual_seed(0)
+    net, x, quantization = Net().eval(), torch.tensor([[1, 2, 8], [0, 0, 3]]), torch.ao.quantization
+    net.table.qconfig = quantization.float_qparams_weight_only_qconfig
+    net = quantization.convert(quantization.prepare(net))
+    net = quantization.quantize_dynamic(net, {torch.nn.Linear}, dtype=getattr(torch, dtype))
+    stream = io.BytesIO()
+    torch.onnx.export(net, (x,), stream, dynamo=False)
+    stream.seek(0)
+    torch.testing.assert_close(torch.onnx.load(stream)(x), net(x), rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_not_written_is_named():
+    net, x = scripted.NETWORKS["dynamic"](torch)
+    with pytest.raises(torch.onnx.OnnxExporterError, match="quantized_lstm"):
+        torch.onnx.export(net, (x,), io.BytesIO(), dynamo=False)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torchlite
+from tests.ao.nn.quantized import scripted
 from tests.graph_models import MODELS
 
 torch = pytest.importorskip("torch")
@@ -17,6 +18,18 @@ pytestmark = pytest.mark.oracle
 
 def outputs(found):
     return found if isinstance(found, (tuple, list)) else (found,)
+
+
+@pytest.mark.parametrize("name", ["static", "trained"])
+def test_files_of_eager_quantized_networks(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        net, x = scripted.NETWORKS[name](torchlite)
+        data = torchlite.onnx.export(net, (x,), dynamo=True).to_bytes()
+    onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    np.testing.assert_array_equal(found, net(x).numpy())
 
 
 # The versions from which on ONNX has words for a model's ops.

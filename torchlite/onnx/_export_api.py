@@ -16,6 +16,7 @@ from ._custom_symbolics import SYMBOLICS, to_export_rule
 from ._enums import OperatorExportTypes, TrainingMode
 from ._export.program_to_model import ExportOptions, name_dimensions
 from ._onnx_program import ONNXProgram
+from ._quantized_capture import is_quantized_network, with_float_tensors
 from ._translate_program import translate_program
 from .errors import OnnxExporterWarning
 
@@ -164,6 +165,8 @@ def _capture_program(
     wrapped = model if before else _FunctionModule(model)
     if not dynamo and before and training is not TrainingMode.PRESERVE:
         model.train(training is TrainingMode.TRAINING)
+    if is_quantized_network(wrapped):
+        wrapped = with_float_tensors(wrapped)
     try:
         return torch.export.export(wrapped, args, kwargs or None, dynamic_shapes=dynamic_shapes, strict=False)
     finally:
