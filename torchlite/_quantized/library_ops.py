@@ -255,6 +255,11 @@ OPS[f"linear_tanh{_AND}) -> Tensor Y"] = _linear_then(torch.tanh)
 # -- convolutions ---------------------------------------------------------------------------------------------------
 
 
+def _on_parts(x: Any, reshape: Any) -> Any:
+    """Add or remove the height of images."""
+    return wrap_quantized(reshape(x._values, 2), x._quantizer) if is_quantized(x) else reshape(x, 2)
+
+
 def _convolutions(rank: int) -> None:
     made = Conv3dPackedParams if rank == 3 else ConvPackedParams
     packed_class = made._schema_type
@@ -275,7 +280,7 @@ def _convolutions(rank: int) -> None:
         return made(weight, bias, stride, padding, dilation, groups, *rest)
 
     def compute(x: Any, function: Any) -> Any:
-        return torch.squeeze(function(torch.unsqueeze(x, 2)), 2) if rank == 1 else function(x)
+        return function(x) if rank > 1 else _on_parts(function(_on_parts(x, torch.unsqueeze)), torch.squeeze)
 
     def unpack(packed: Any) -> Any:
         weight, bias = packed.unpack()
