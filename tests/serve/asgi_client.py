@@ -32,11 +32,16 @@ class Client:
     def __init__(self, app: Any) -> None:
         self.app = app
 
+    @staticmethod
+    def encode(body: Any) -> bytes:
+        """Return bytes as they are, and other values as JSON."""
+        return body if isinstance(body, bytes) else json.dumps(body).encode()
+
     async def call(
         self, method: str, path: str, body: Any = b"", headers: Any = (), cut: float | None = None
     ) -> Answer:
         path, _, query = path.partition("?")
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = self.encode(body)
         given = {"host": "localhost", "content-length": str(len(data)), **dict(headers)}
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
