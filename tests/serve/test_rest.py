@@ -275,7 +275,7 @@ def test_repository(tmp_path):
         assert (
             await client.post("/v2/repository/models/net/unload", {"parameters": {"unload_dependents": False}})
         ).status == 200
-        assert (await client.post("/v2/models/net/infer", infer_body(ROWS))).status == 503
+        assert (await client.post("/v2/models/net/infer", infer_body(ROWS))).status == 404
         assert (await client.get("/v2/health/ready")).status == 200
         found = (await client.post("/v2/repository/index", {"ready": True})).json
         assert [m["name"] for m in found] == ["versions", "versions"]

@@ -259,7 +259,7 @@ def test_management(tmp_path):
         assert (await client.call("DELETE", "/models/two/1")).status == 200
         assert (await client.get("/models/two")).json[0]["modelVersion"] == "2"
         assert (await client.call("DELETE", "/models/net")).json == {"status": 'Model "net" unregistered'}
-        assert (await client.post("/predictions/net", ROWS, **JSON)).status == 503
+        assert (await client.post("/predictions/net", ROWS, **JSON)).status == 404
         # Register it again, and a new file
         answer = await client.post("/models?url=net.onnx&initial_workers=1&batch_size=4")
         assert answer.json["status"] == 'Model "net" Version: 1 registered with 1 initial workers'

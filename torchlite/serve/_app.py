@@ -17,7 +17,7 @@ from . import _openapi, _rest, _status_page, _torchserve
 from ._access_log import AccessLog
 from ._errors import ServeError
 from ._guard import Guard
-from ._http import BodyBudget, error_response, json_response, serve_error_response, service_of
+from ._http import BodyBudget, by_method, error_response, json_response, serve_error_response, service_of
 from ._service import Service
 from ._settings import Settings
 
@@ -86,7 +86,7 @@ def make_app(settings: Settings, service: Service | None = None, load: bool = Tr
     local = settings.host if settings.is_local else None
     app = Starlette(
         routes=[
-            Route("/", status_page),
+            by_method("/", GET=status_page, OPTIONS=openapi),  # OPTIONS is TorchServe's
             Route("/metrics", metrics),
             Route("/openapi.json", openapi),
             *_rest.routes(),

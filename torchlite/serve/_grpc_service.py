@@ -12,8 +12,9 @@ import grpc
 from ._access_log import traceparent_of, write_line
 from ._errors import Forbidden, InvalidRequest, ServeError
 from ._grpc_messages import SERVICE, UNARY_CALLS, messages
-from ._grpc_tensors import infer_answer, infer_request_of
+from ._grpc_tensors import infer_answer, infer_request_of, parameters_of
 from ._guard import check_token
+from ._protocol import check_load_parameters, check_unload_parameters
 from ._rest import server_description
 from ._service import Service
 
@@ -178,17 +179,14 @@ class InferenceService:
     async def RepositoryModelLoad(self, request: Any, _context: Any) -> Any:
         """Load a model anew, or for the first time."""
         self._check_management(request)
-        if request.parameters:
-            raise InvalidRequest(f"the server has no parameter '{next(iter(request.parameters))}'")
+        check_load_parameters(parameters_of(request.parameters))
         await self._service.repository.load(request.model_name)
         return messages.RepositoryModelLoadResponse()
 
     async def RepositoryModelUnload(self, request: Any, _context: Any) -> Any:
-        """Unload a model. It has no dependents, so `unload_dependents` makes no difference."""
+        """Unload a model."""
         self._check_management(request)
-        strangers = set(request.parameters) - {"unload_dependents"}
-        if strangers:
-            raise InvalidRequest(f"the server has no parameter '{sorted(strangers)[0]}'")
+        check_unload_parameters(parameters_of(request.parameters))
         await self._service.repository.unload(request.model_name)
         return messages.RepositoryModelUnloadResponse()
 

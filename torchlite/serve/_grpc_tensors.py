@@ -20,7 +20,8 @@ _CONTENTS = {
 }  # fmt: skip
 
 
-def _parameters_of(found: Any) -> Parameters:
+def parameters_of(found: Any) -> Parameters:
+    """Return the parameters of a message."""
     made = {}
     for key, value in found.items():
         kind = value.WhichOneof("parameter_choice")
@@ -52,7 +53,7 @@ def infer_request_of(message: Any, most_bytes: int) -> InferRequest:
     for about in message.outputs:
         if about.parameters["classification"].int64_param if "classification" in about.parameters else 0:
             raise InvalidRequest(f"output '{about.name}': the server has no extension 'classification'")
-    return InferRequest(inputs, message.id, wishes, _parameters_of(message.parameters), binary=True)
+    return InferRequest(inputs, message.id, wishes, parameters_of(message.parameters), binary=True)
 
 
 def _array_of(about: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ._errors import Busy, InvalidRequest, ServeError, SlowClient, TooLarge, WrongEncoding
 from ._service import Service
@@ -53,6 +54,16 @@ class Body:
         """Take bytes of the budget for this body."""
         self._budget.take(count)
         self._taken += count
+
+
+def by_method(path: str, **endpoints: Any) -> Route:
+    """Return the route of an address: an endpoint for each method, `GET=…`. Others get status 405 with the methods."""
+
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return Route(path, endpoint, methods=list(endpoints))
 
 
 def service_of(request: Request) -> Service:

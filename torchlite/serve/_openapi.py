@@ -7,6 +7,8 @@ from typing import Any
 from ._wire import DTYPES
 
 _TEXT, _WHOLE, _FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 999_999_999}
+_COUNT = {**_NUMBER, "minimum": 1}
 _SIZES = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 _PARAMETERS = {"type": "object", "additionalProperties": {"anyOf": [_TEXT, {"type": "number"}, _FLAG]}}
 _ERRORS = {400: "wrong request", 401: "no token", 403: "not allowed", 404: "no such model", 408: "slow client"} | {
@@ -62,7 +64,10 @@ _SCHEMAS = {
         execution_count=_WHOLE, inference_stats={"type": "object", "additionalProperties": _DURATION},
         batch_stats=_list({"type": "object"}),
     ),
-    "Parameters": _object(parameters=_PARAMETERS),
+    "LoadRequest": _object(parameters={"type": "object", "additionalProperties": False}),
+    "UnloadRequest": _object(
+        parameters={"type": "object", "properties": {"unload_dependents": _FLAG}, "additionalProperties": False}
+    ),
 }  # fmt: skip
 
 
@@ -87,7 +92,7 @@ def _operation(
         "summary": about,
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": _TEXT} for name in places),
-            *({"name": name, "in": "query", "schema": schema} for name, schema in query),
+            *({"name": key, "in": "query", "schema": kind, "required": key == "url"} for key, kind in query),
         ],
         "responses": {"200": success, **_errors(path, codes), **(also or {})},
     }
@@ -125,7 +130,7 @@ def _v2_paths() -> dict[str, Any]:
         paths[path] = {
             "post": _operation(
                 path, f"{word.capitalize()} a model", {"description": "done"}, f"{_COMMON} 404 408 413 415 429",
-                _json_body(_ref("Parameters"), False),
+                _json_body(_ref(f"{word.capitalize()}Request"), False),
             )
         }  # fmt: skip
     statistics = _answer("statistics", _object("model_stats", model_stats=_list(_ref("ModelStatistics"))))
@@ -160,12 +165,14 @@ def _torchserve_paths() -> dict[str, Any]:
         "/models": {
             "get": _operation(
                 "/models", "Loaded models", _answer("models"), _COMMON,
-                query=[("limit", {"type": "integer", "minimum": 1}), ("next_page_token", _WHOLE)],
+                query=[("limit", _COUNT), ("next_page_token", _NUMBER)],
             ),
             "post": _operation(
                 "/models", "Register a file of the folder of models", status, f"{_COMMON} 404",
-                query=[("url", _TEXT), ("model_name", _TEXT), ("initial_workers", _WHOLE), ("synchronous", _FLAG),
-                       ("batch_size", _WHOLE), ("max_batch_delay", _WHOLE)],
+                query=[
+                    ("url", _TEXT), ("model_name", _TEXT), ("initial_workers", _NUMBER), ("synchronous", _FLAG),
+                    ("batch_size", _COUNT), ("max_batch_delay", _NUMBER),
+                ],
                 also={"409": _answer("registered already", _ref("TorchServeError"))},
             ),
         },
@@ -176,14 +183,18 @@ def _torchserve_paths() -> dict[str, Any]:
     anything = {"required": False, "content": {"*/*": {"schema": {}}}}
     for place in ("{name}", "{name}/{version}"):
         model = f"/models/{place}"
-        workers = [("min_worker", _WHOLE), ("max_worker", _WHOLE), ("synchronous", _FLAG)]
+        workers = [("min_worker", _COUNT), ("max_worker", _COUNT), ("synchronous", _FLAG)]
         paths[model] = {
             "get": _operation(model, "Describe a model", _answer("description"), f"{_COMMON} 404 503"),
             "put": _operation(model, "Scale workers", status, f"{_COMMON} 404 503", query=workers),
             "delete": _operation(model, "Unregister a model", status, f"{_COMMON} 404"),
         }
         path = f"/predictions/{place}"
-        paths[path] = {"post": _operation(path, "Prediction", _answer("answer", {}, "*/*"), _INFERENCE, anything)}
+        answer = _answer("answer", {}, "*/*")
+        paths[path] = {
+            "get": _operation(path, "Prediction of the query's values", answer, _INFERENCE),
+            **{method: _operation(path, "Prediction", answer, _INFERENCE, anything) for method in ("post", "put")},
+        }
     return paths
 
 

@@ -93,6 +93,22 @@ def parameters_of(table: Any, where: str) -> Parameters:
     return found
 
 
+def check_load_parameters(parameters: Parameters) -> None:
+    """Raise InvalidRequest for parameters of a request to load a model: there are none."""
+    for name in parameters:
+        raise InvalidRequest(f"the server has no parameter '{name}'; it loads what is in its folder")
+
+
+def check_unload_parameters(parameters: Parameters) -> None:
+    """Raise InvalidRequest for wrong parameters of a request to unload a model. A model has no dependents, so
+    `unload_dependents` makes no difference.
+    """
+    for name in parameters:
+        if name != "unload_dependents":
+            raise InvalidRequest(f"the server has no parameter '{name}'")
+        _flag(parameters, name, False, "request")
+
+
 def _flag(parameters: Parameters, key: str, default: bool, where: str) -> bool:
     found = parameters.get(key, default)
     if type(found) is not bool:

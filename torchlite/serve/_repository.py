@@ -21,6 +21,7 @@ from ._tensor_model import TensorModel
 
 _log = logging.getLogger("torchlite.serve")
 READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVAILABLE"
+UNLOADED = "unloaded"  # the reason of a model that a client unloaded
 
 
 @dataclass
@@ -115,8 +116,10 @@ class Repository:
         entry = state.entries.get(chosen) if chosen else None
         if entry is not None:
             return entry
+        if state.reason == UNLOADED:
+            raise UnknownModel(f"model '{name}' is not loaded")
         if not state.entries:
-            raise Unavailable(f"model '{name}' is not ready: {state.reason or state.state.lower()}")
+            raise Unavailable(f"model '{name}' is not ready: {state.reason}")
         raise UnknownModel(f"model '{name}' has no version '{version}'; loaded are {', '.join(state.entries)}")
 
     def loaded(self, name: str = "", version: str = "") -> list[Entry]:
@@ -140,7 +143,7 @@ class Repository:
     def is_ready(self) -> bool:
         """True once all models of the command were loaded, while none that is wanted is out of service."""
         states = self._states.values()
-        return self.started and all(s.entries or s.reason == "unloaded" for s in states)
+        return self.started and all(s.entries or s.reason == UNLOADED for s in states)
 
     def index(self, ready: bool) -> list[dict[str, str]]:
         """Return the protocol's index: all models there are, or those that are ready."""
@@ -249,7 +252,7 @@ class Repository:
                 if state.default not in state.entries:
                     state.default = sorted(state.entries, key=version_order)[-1]
             else:
-                state.default, state.state, state.reason = None, UNAVAILABLE, "unloaded"
+                state.default, state.state, state.reason = None, UNAVAILABLE, UNLOADED
         for entry in old:
             await self._retire(entry)
 

@@ -205,19 +205,15 @@ async def index(request: Request) -> Response:
 async def load(request: Request) -> Response:
     """Load a model anew, or for the first time."""
     check_management(request)
-    parameters = _protocol.parameters_of(await _optional_table(request), "request")
-    if parameters:
-        raise InvalidRequest(f"the server has no parameter '{next(iter(parameters))}'; it loads what is in its folder")
+    _protocol.check_load_parameters(_protocol.parameters_of(await _optional_table(request), "request"))
     await service_of(request).repository.load(request.path_params["name"])
     return Response()
 
 
 async def unload(request: Request) -> Response:
-    """Unload a model. It has no dependents, so `unload_dependents` makes no difference."""
+    """Unload a model."""
     check_management(request)
-    parameters = _protocol.parameters_of(await _optional_table(request), "request")
-    if set(parameters) - {"unload_dependents"}:
-        raise InvalidRequest(f"the server has no parameter '{next(iter(set(parameters) - {'unload_dependents'}))}'")
+    _protocol.check_unload_parameters(_protocol.parameters_of(await _optional_table(request), "request"))
     await service_of(request).repository.unload(request.path_params["name"])
     return Response()
 

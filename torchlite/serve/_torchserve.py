@@ -15,11 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from . import _openapi
 from ._errors import Conflict, InvalidRequest, ModelFailed, UnknownModel
 from ._handler_context import HandlerAnswer, HandlerRequest
 from ._handler_model import HandlerModel
-from ._http import body_of, json_response, read_body, service_of, timeout_of, while_connected
+from ._http import body_of, by_method, json_response, read_body, service_of, timeout_of, while_connected
 from ._plain_values import inputs_of, nested_values
 from ._protocol import InferRequest, check_model_name, parse_json
 from ._repository import Entry
@@ -38,11 +37,6 @@ async def ping(request: Request) -> Response:
     """Answer whether the server is healthy."""
     healthy = service_of(request).is_ready
     return json_response({"status": "Healthy" if healthy else "Unhealthy"}, 200 if healthy else 500)
-
-
-async def describe_api(_request: Request) -> Response:
-    """Answer the description of all endpoints."""
-    return json_response(_openapi.document())
 
 
 # -- inference -----------------------------------------------------------------------------
@@ -171,6 +165,18 @@ def _whole(request: Request, key: str, default: int, least: int) -> int:
     return int(word)
 
 
+def _check_query(request: Request, *known: str) -> None:
+    """Raise InvalidRequest for a parameter of the query that has no effect, and for a wrong `synchronous`: the answer
+    always comes when all is done.
+    """
+    query = request.query_params
+    for key in query:
+        if key not in known:
+            raise InvalidRequest(f"unknown parameter '{key}'; known are {', '.join(known)}")
+    if query.get("synchronous", "true").lower() not in ("true", "false"):
+        raise InvalidRequest("'synchronous' must be true or false")
+
+
 async def list_models(request: Request) -> Response:
     """Answer the models that are loaded, a page at a time."""
     limit = _whole(request, "limit", _PAGE, 1)
@@ -232,9 +238,7 @@ async def register_model(request: Request) -> Response:
     """Load a model that is in the folder of models, by its file's name."""
     check_management(request)
     query = request.query_params
-    strangers = set(query) - set(_REGISTRATION)
-    if strangers:
-        raise InvalidRequest(f"unknown parameter '{sorted(strangers)[0]}'; known are {', '.join(_REGISTRATION)}")
+    _check_query(request, *_REGISTRATION)
     service = service_of(request)
     path = _stored(service, query.get("url", ""))
     workers = _whole(request, "initial_workers", 1, 0)
@@ -285,6 +289,7 @@ async def scale_workers(request: Request) -> Response:
     check_management(request)
     name, version = _place(request)
     service = service_of(request)
+    _check_query(request, "min_worker", "max_worker", "synchronous")
     least = _whole(request, "min_worker", 1, 1)
     most = _whole(request, "max_worker", least, 1)
     if most < least:
@@ -323,16 +328,12 @@ def routes() -> list[Route]:
     """Return the endpoints."""
     made = [
         Route("/ping", ping),
-        Route("/", describe_api, methods=["OPTIONS"]),
-        Route("/models", list_models),
-        Route("/models", register_model, methods=["POST"]),
+        by_method("/models", GET=list_models, POST=register_model),
         Route("/models/{name}/{version}/set-default", set_default, methods=["PUT"]),
     ]
     for place in ("{name}", "{name}/{version}"):
         made += [
-            Route(f"/predictions/{place}", predictions, methods=["GET", "POST", "PUT"]),
-            Route(f"/models/{place}", describe_model),
-            Route(f"/models/{place}", scale_workers, methods=["PUT"]),
-            Route(f"/models/{place}", unregister_model, methods=["DELETE"]),
+            by_method(f"/predictions/{place}", GET=predictions, POST=predictions, PUT=predictions),
+            by_method(f"/models/{place}", GET=describe_model, PUT=scale_workers, DELETE=unregister_model),
         ]
     return made
