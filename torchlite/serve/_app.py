@@ -64,6 +64,21 @@ async def _on_error(request: Request, error: Any) -> Response:
     return error_response(request.url.path, 500, ServeError.kind, f"the server failed ({name}); its log says how")
 
 
+class _LastAnswers:
+    """ASGI middleware: while the server ends, each answer closes its connection, so that clients go elsewhere."""
+
+    def __init__(self, app: Any, service: Service) -> None:
+        self._app, self._service = app, service
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def close_and_send(message: Any) -> None:
+            if self._service.draining and message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
+            await send(message)
+
+        await self._app(scope, receive, close_and_send)
+
+
 def make_app(settings: Settings, service: Service | None = None, load: bool = True) -> Starlette:
     """Return the application.
 
@@ -94,6 +109,7 @@ def make_app(settings: Settings, service: Service | None = None, load: bool = Tr
         ],
         middleware=[
             Middleware(AccessLog, enabled=settings.access_log),
+            Middleware(_LastAnswers, service=core),
             Middleware(Guard, token=core.token, local_host=local, respond=serve_error_response),
         ],
         exception_handlers={

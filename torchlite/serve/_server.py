@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from ._settings import Settings
 
 _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
+_LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
 class StartError(Exception):
@@ -27,11 +29,40 @@ class StartError(Exception):
 
 
 class _HttpServer(uvicorn.Server):
-    """uvicorn's server without its handling of signals, which is ours."""
+    """uvicorn's server without its handling of signals, which is ours, and with an end that loses no request."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End: take the connections that wait, refuse others, and answer what comes on open ones for a while."""
+        for listener in sockets or []:
+            await self._take_waiting(listener)
+        end = time.monotonic() + _LINGER
+        while self.server_state.connections and time.monotonic() < end and not self.force_exit:
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+
+    async def _take_waiting(self, listener: socket.socket) -> None:
+        """Accept all connections that the system has made already, and close the socket, which would reset them."""
+        config, accepted = self.config, []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                accepted.append(listener.accept()[0])
+        for server in self.servers:
+            server.close()
+
+        def protocol() -> Any:
+            return config.http_protocol_class(  # type: ignore[operator, union-attr]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        for connection in accepted:
+            connection.setblocking(False)
+            with contextlib.suppress(OSError):  # it has gone
+                loop = asyncio.get_running_loop()
+                await loop.connect_accepted_socket(protocol, connection, ssl=config.ssl if config.is_ssl else None)
 
 
 class ServerProcess:
@@ -167,7 +198,7 @@ def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens. OSError that names the address if it cannot."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(found[0], found[1])
+        listener = socket.socket(*found[:3])  # with its protocol, or asyncio leaves TCP_NODELAY out
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(found[4])

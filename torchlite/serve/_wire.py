@@ -78,11 +78,16 @@ def array_from_json(name: str, datatype: str, shape: tuple[int, ...], data: Any)
     if found.size == 0:
         return np.empty(shape, dtype)
     _check_elements(name, datatype, dtype, found)
-    with np.errstate(over="ignore", invalid="ignore"):
-        made = found.astype(dtype)
-        if found.dtype.kind != "b" and dtype.kind not in "biu" and np.any(np.isinf(made) & ~np.isinf(found)):
-            raise InvalidRequest(f"input '{name}': an element is beyond the range of {datatype}")
-    return made.reshape(shape)
+    if dtype.kind not in "biu":
+        _check_range(name, datatype, dtype, found)
+    return found.astype(dtype, copy=False).reshape(shape)
+
+
+def _check_range(name: str, datatype: str, dtype: np.dtype, found: np.ndarray) -> None:
+    """Raise InvalidRequest for a finite number that would become infinite."""
+    wide = np.abs(found, dtype=np.float64)
+    if np.any((wide > float(ml_dtypes.finfo(dtype).max)) & (wide < np.inf)):
+        raise InvalidRequest(f"input '{name}': an element is beyond the range of {datatype}")
 
 
 def _check_count(name: str, shape: tuple[int, ...], found: np.ndarray) -> None:
