@@ -130,7 +130,7 @@ def test_inference(onnx_file):
         ({"inputs": [network_input([], shape=[0, 4])] * 2}, "INVALID_ARGUMENT", "given twice"),
         ({"inputs": [network_input()], "raw_input_contents": [raw_of()], "outputs": [{"name": "z"}]},
          "INVALID_ARGUMENT", "no output 'z'"),
-        ({"parameters": {"timeout": {}}}, "INVALID_ARGUMENT", "has no value"),
+        ({"parameters": {"timeout": messages.InferParameter()}}, "INVALID_ARGUMENT", "has no value"),
         ({"model_name": "nope"}, "NOT_FOUND", "no model 'nope'"),
         ({"model_version": "9"}, "NOT_FOUND", "no version '9'"),
     ],
@@ -160,15 +160,19 @@ def test_streams(onnx_file):
 
 
 def test_repository(onnx_file):
+    parameter = messages.ModelRepositoryParameter  # protobuf 5 takes no dictionaries as values of maps
+
     async def work(stub):
-        await stub.RepositoryModelUnload(model_name="net", parameters={"unload_dependents": {"bool_param": False}})
+        await stub.RepositoryModelUnload(
+            model_name="net", parameters={"unload_dependents": parameter(bool_param=False)}
+        )
         assert (await stub.RepositoryIndex()).models[0].reason == "unloaded"
         assert not (await stub.RepositoryIndex(ready=True)).models
         await stub.RepositoryModelLoad(model_name="net")
         assert (await stub.ModelReady(name="net")).ready
         for name, given in (
-            ("RepositoryModelLoad", {"model_name": "net", "parameters": {"config": {"string_param": "{}"}}}),
-            ("RepositoryModelUnload", {"model_name": "net", "parameters": {"x": {"bool_param": True}}}),
+            ("RepositoryModelLoad", {"model_name": "net", "parameters": {"config": parameter(string_param="{}")}}),
+            ("RepositoryModelUnload", {"model_name": "net", "parameters": {"x": parameter(bool_param=True)}}),
             ("RepositoryIndex", {"repository_name": "other"}),
         ):
             with pytest.raises(grpc.aio.AioRpcError) as error:
