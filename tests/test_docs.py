@@ -67,6 +67,9 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name):
+    if name.startswith("torchlite.serve._"):
+        for package in ("starlette", "uvicorn", "grpc", "prometheus_client"):
+            pytest.importorskip(package, reason="the extra 'serve' is missing")
     module = importlib.import_module(name)
     # In `torchlite` the names of dtypes, such as `float`, hide Python's.
     names = {**vars(module), **(vars(builtins) if name == "torchlite" else {}), **GLOBALS}

@@ -52,6 +52,7 @@ FLOORS = (
     ("distributed", "onnx"),
     ("__config__", "_alias", "functional"),
     ("_cli",),
+    ("serve",),
     ("__main__",),
 )
 # PyTorch's private modules: names alone, which no room imports.
@@ -80,6 +81,7 @@ DYNAMIC = {
     "torchlite.onnx._export.program_to_model": "a program's libraries",
     "torchlite.package._pickles": "modules that a trusted pickle names",
     "torchlite.package._trusted_modules": "external modules of a package",
+    "torchlite.serve._code": "modules of a model's handler or factory",
     "torchlite.utils.data.datapipes.utils.decoder": "packages that decode files",
     "torchlite.utils._pytree_serialization": "classes in a serialised tree",
     "torchlite.utils.tensorboard._tensorboard_imports": "two packages that write events",
@@ -218,7 +220,7 @@ FIRST_RESULTS = {
 }
 # No first result needs these.
 NEVER_FIRST = """
-    torchlite._cli torchlite.distributions torchlite.profiler torchlite.testing torchlite.utils.data
+    torchlite._cli torchlite.distributions torchlite.profiler torchlite.serve torchlite.testing torchlite.utils.data
     torchlite_backends.cc torchlite_backends.cupy torchlite_backends.opencl
     importlib.metadata email multiprocessing subprocess tempfile socket asyncio unittest
 """

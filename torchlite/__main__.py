@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from ._cli import bench, build_kernels, completion, demo, info, models, show, torch_alias
 from ._cli.command_line import FAILURE, INTERRUPTED, CommandError, Parser, describe_os_error, program_name, suggest
+from .serve import _command as serve
 
 _EPILOG = """\
 examples:
@@ -35,7 +36,7 @@ def make_parser() -> Parser:
         version=f"torchlite {__torchlite_version__} (API of PyTorch {__version__.partition('+')[0]})",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
-    for module in (info, demo, models, bench, build_kernels, torch_alias, completion):
+    for module in (info, demo, models, serve, bench, build_kernels, torch_alias, completion):
         module.add_parser(commands)
     parser.set_defaults(program=parser, names=list(commands.choices))
     return parser

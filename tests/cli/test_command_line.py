@@ -15,7 +15,7 @@ from torchlite import __torchlite_version__
 from torchlite._cli.command_line import CommandError, UsageError, check_output
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("info", "demo", "run", "show", "convert", "bench", "build-kernels", "as-torch", "completion")
+COMMANDS = ("info", "demo", "run", "show", "convert", "serve", "bench", "build-kernels", "as-torch", "completion")
 PROGRAM = (sys.executable, "-m", "torchlite")
 
 

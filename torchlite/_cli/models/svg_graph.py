@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from .layered_layout import Layout, layout_boxes
 

@@ -1,0 +1,195 @@
+"""Parts that the HTTP endpoints share: reading bodies within limits, errors, and clients that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import zlib
+from collections.abc import Coroutine
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ._errors import Busy, InvalidRequest, ServeError, SlowClient, TooLarge, WrongEncoding
+from ._service import Service
+
+TIMEOUT_HEADER = "request-timeout"  # seconds
+_WINDOW = {"gzip": 31, "deflate": 47}  # `wbits` of zlib; 47 takes zlib's header and gzip's
+
+
+class BodyBudget:
+    """The bytes of all bodies that are in memory, and their limit."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._taken = most, 0
+
+    def take(self, count: int) -> None:
+        """Count bytes before they are read. Busy if the limit is reached."""
+        if self._taken + count > self._most:
+            raise Busy("the bodies of other requests take the memory that the server may use", 1.0)
+        self._taken += count
+
+    def give_back(self, count: int) -> None:
+        """Count bytes that are no longer in memory."""
+        self._taken -= count
+
+
+class Body:
+    """The body of a request, and its share of the budget. Use it in a `with` statement."""
+
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget, self._taken = budget, 0
+        self.data = b""
+
+    def __enter__(self) -> Body:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._budget.give_back(self._taken)
+
+    def take(self, count: int) -> None:
+        """Take bytes of the budget for this body."""
+        self._budget.take(count)
+        self._taken += count
+
+
+def by_method(path: str, **endpoints: Any) -> Route:
+    """Return the route of an address: an endpoint for each method, `GET=…`. Others get status 405 with the methods."""
+
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return Route(path, endpoint, methods=list(endpoints))
+
+
+def service_of(request: Request) -> Service:
+    """Return the server's core."""
+    return request.app.state.service
+
+
+def body_of(request: Request) -> Body:
+    """Return the empty body of a request, for a `with` statement around `read_body`."""
+    return Body(request.app.state.budget)
+
+
+async def read_body(request: Request, body: Body) -> bytes:
+    """Read a body.
+
+    Raises:
+        TooLarge: It is over the limit; what the client announces counts before anything is read.
+        Busy: Other bodies take the memory.
+        SlowClient: It did not arrive in time.
+        WrongEncoding: It is compressed in an unknown way.
+    """
+    settings = service_of(request).settings
+    most = settings.max_body
+    announced = request.headers.get("content-length")
+    if announced is not None and announced.isdecimal() and int(announced) > most:
+        raise TooLarge(f"the body has {announced} bytes; at most {most} are allowed")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", *_WINDOW):
+        raise WrongEncoding(f"content-encoding '{encoding}' is unknown; known are gzip and deflate")
+    parts, total = [], 0
+    try:
+        async with asyncio.timeout(settings.timeout):
+            async for part in request.stream():
+                total += len(part)
+                if total > most:
+                    raise TooLarge(f"the body has over {most} bytes, which is the limit")
+                body.take(len(part))
+                parts.append(part)
+    except TimeoutError:
+        raise SlowClient(f"the body did not arrive within {settings.timeout:g} seconds") from None
+    body.data = b"".join(parts)
+    if encoding != "identity":
+        body.data = await service_of(request).translate(total, _decompressed, body.data, encoding, most)
+        body.take(len(body.data))
+    return body.data
+
+
+def _decompressed(data: bytes, encoding: str, most: int) -> bytes:
+    """Return the content of a compressed body, of which never more than the limit is made."""
+    stream = zlib.decompressobj(_WINDOW[encoding])
+    try:
+        found = stream.decompress(data, most + 1)
+        if len(found) > most:
+            raise TooLarge(f"the body has over {most} bytes when it is unpacked, which is the limit")
+        if not stream.eof or stream.unused_data:
+            raise InvalidRequest(f"the body does not end where its {encoding} data ends")
+    except zlib.error as error:
+        raise InvalidRequest(f"the body is no {encoding} data: {error}") from None
+    return found
+
+
+def timeout_of(request: Request, of_parameters: float | None = None) -> float | None:
+    """Return the seconds that a client waits: those of the header `Request-Timeout`, or of the body's parameter."""
+    word = request.headers.get(TIMEOUT_HEADER)
+    if word is None:
+        return of_parameters
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InvalidRequest(f"the header Request-Timeout must be a number of seconds above 0, not {word!r}")
+    return seconds if of_parameters is None else min(seconds, of_parameters)
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of `work`; cancel it when the client goes away, and raise ClientDisconnect."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_disconnect(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientDisconnect
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _disconnect(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+# -- answers -------------------------------------------------------------------------------
+
+
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer of JSON. NaN and infinity are written as `NaN` and `Infinity`, which clients read."""
+    text = json.dumps(value, separators=(",", ":"))
+    return Response(text, status, headers, "application/json")
+
+
+def error_headers(error: ServeError) -> dict[str, str]:
+    """Return the headers of an error's answer."""
+    headers = {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    if error.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="torchlite"'
+    return headers
+
+
+def is_of_torchserve(path: str) -> bool:
+    """True for an address of TorchServe's API, whose errors have another form."""
+    return path == "/ping" or path.startswith(("/predictions", "/models"))
+
+
+def error_response(path: str, status: int, kind: str, text: str, headers: dict[str, str] | None = None) -> Response:
+    """Return an error in the form of the API that an address belongs to."""
+    value = {"code": status, "type": kind, "message": text} if is_of_torchserve(path) else {"error": text}
+    return json_response(value, status, headers)
+
+
+def serve_error_response(path: str, error: ServeError) -> Response:
+    """Return the answer of an error."""
+    return error_response(path, error.status, error.kind, str(error), error_headers(error))

@@ -1,0 +1,81 @@
+"""Figures for Prometheus: `/metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from ._statistics import STAGES, StageTimes
+
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """The figures of one server. Memory, processor time and open files of the process are among them."""
+
+    content_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        by_model = ("model", "version")
+        self.requests = Counter(
+            "torchlite_requests", "Inference requests by protocol and status", (*by_model, "protocol", "status"),
+            registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "torchlite_request_seconds", "Time from a request's arrival to its answer", by_model, buckets=_SECONDS,
+            registry=self.registry,
+        )  # fmt: skip
+        self.stage_seconds = Histogram(
+            "torchlite_stage_seconds", "Time in the queue, and of a model's stages", (*by_model, "stage"),
+            buckets=_SECONDS, registry=self.registry,
+        )  # fmt: skip
+        self.batch_rows = Histogram(
+            "torchlite_batch_rows", "Rows of a model's call", by_model, buckets=_ROWS, registry=self.registry
+        )
+        self.errors = Counter(
+            "torchlite_errors", "Failed requests by their reason", ("model", "reason"), registry=self.registry
+        )
+        self.queue = Gauge("torchlite_queue_length", "Requests that wait", by_model, registry=self.registry)
+        self.running = Gauge("torchlite_calls_running", "Calls of a model that run", by_model, registry=self.registry)
+        self.ready = Gauge("torchlite_ready", "1 while the server is ready", registry=self.registry)
+        self.handler = Gauge(
+            "torchlite_handler_figure", "Last value of a handler's own figure", ("model", "name", "unit"),
+            registry=self.registry,
+        )  # fmt: skip
+
+    def count_batch(self, name: str, version: str, rows: int, waited: Sequence[float], times: StageTimes) -> None:
+        """Count a call of a model; `waited` are the seconds that its requests waited."""
+        for seconds in waited:
+            self.stage_seconds.labels(name, version, "queue").observe(seconds)
+        for stage in STAGES[1:]:
+            self.stage_seconds.labels(name, version, stage).observe(getattr(times, stage))
+        self.batch_rows.labels(name, version).observe(rows)
+
+    def count_request(self, name: str, version: str, protocol: str, status: int | str, seconds: float) -> None:
+        """Count an answered request of a loaded model."""
+        self.requests.labels(name, version, protocol, str(status)).inc()
+        self.seconds.labels(name, version).observe(seconds)
+
+    def recorder(self, model: str) -> Callable[[str, float, str], None]:
+        """Return the function by which a handler records figures."""
+        return lambda name, value, unit: self.handler.labels(model, str(name), str(unit)).set(float(value))
+
+    def render(self, entries: Sequence[Any], ready: bool) -> bytes:
+        """Return the text for Prometheus. `entries` are the loaded versions, whose queues are read now."""
+        self.queue.clear()
+        self.running.clear()
+        for entry in entries:
+            self.queue.labels(entry.name, entry.version).set(entry.scheduler.queue_length)
+            self.running.labels(entry.name, entry.version).set(entry.scheduler.in_flight)
+        self.ready.set(ready)
+        return generate_latest(self.registry)
