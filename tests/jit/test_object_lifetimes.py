@@ -71,9 +71,11 @@ def test_a_loaded_program_keeps_alive_only_the_functions_objects():
         def forward(self, x):
             return steps(x)
 
-    program = loaded(Steps())
-    peak(program), peak(steps)
-    assert peak(program) <= 1.2 * peak(steps)
+    first, program = loaded(Steps()), loaded(Steps())
+    for _ in range(3):  # imports what calls, recordings and replays need
+        peak(first)
+    peak(steps)
+    assert max(peak(program) for _ in range(3)) <= 1.2 * peak(steps)
 
 
 @pytest.mark.parametrize("trace", [
