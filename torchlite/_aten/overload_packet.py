@@ -21,7 +21,8 @@ from .recorded_schemas import SchemaEntry, schema_entries
 # The classes that no argument of a type takes, beside None, and the other classes of its values.
 _COMPLEX = (complex, np.complex128, np.complex64)
 _REFUSED: dict[str, tuple] = {
-    "int": (str, float, np.float64, *_COMPLEX), "SymInt": (str, float, np.float64, *_COMPLEX), "float": (str, *_COMPLEX),
+    "int": (str, float, np.float64, *_COMPLEX), "SymInt": (str, float, np.float64, *_COMPLEX),
+    "float": (str, *_COMPLEX),
     "bool": (str, float, np.float64, *_COMPLEX), "str": (int, float, bool, complex), "Scalar": (str,),
 }  # fmt: skip
 _USUAL: dict[str, tuple] = {
@@ -53,7 +54,8 @@ class AtenOverload(OpOverload):
         self._run: Any = None  # the implementation, after the first call
         self._plain: Any = None  # the same for plain tensors, without `__torch_dispatch__`
         self._by_position = False  # True if positional arguments cannot be passed by keyword
-        # After the first call: the arguments that are no tensors, with the usual classes of their values; the first's place.
+        # After the first call: the arguments that are no tensors with the usual classes of their values, and the place
+        # of the first.
         self._plain_arguments: list[tuple[int, frozenset]] = []
         self._first_plain = 0
 

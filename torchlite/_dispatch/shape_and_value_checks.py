@@ -5,6 +5,7 @@ numbers.
 from __future__ import annotations
 
 import math
+import operator
 from typing import NoReturn
 
 from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int64, promote_types
@@ -115,6 +116,8 @@ def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
     """The non-negative dimensions of a roll; none if all elements roll as one flat row."""
     if not shifts:
         raise RuntimeError("`shifts` required")
+    for shift in shifts:
+        operator.index(shift)  # TypeError for a float
     if not dims and len(shifts) == 1:
         return ()
     if len(shifts) != len(dims):
