@@ -1,5 +1,7 @@
 """Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
 
+import operator
+
 from torchlite._dispatch import composite
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64

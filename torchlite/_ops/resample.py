@@ -139,7 +139,7 @@ def _check_mode(input, mode, align_corners, antialias):
                 "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
                 "trilinear"
             )
-    elif mode in _DIMS and mode not in _PLANES and 3 <= input.ndim <= 5 and input.ndim != _DIMS[mode] and not antialias:
+    elif mode in ("linear", "bilinear", "trilinear") and not antialias and input.ndim in {3, 4, 5} - {_DIMS[mode]}:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_DIMS[mode]}D input")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
         raise ValueError(
@@ -161,7 +161,8 @@ def _check_dtype(input, mode, antialias):
     """Images of bytes are resampled like those of floating point; what else holds integers, or is complex, is not."""
     nearest = "upsample_nearest2d_channels_last" if input.ndim == 4 else "compute_indices_weights_nearest"
     kernel = {
-        "area": "adaptive_avg_pool3d_cpu" if input.ndim == 5 else "adaptive_avg_pool2d", "bicubic": "compute_indices_weights_cubic",
+        "area": "adaptive_avg_pool3d_cpu" if input.ndim == 5 else "adaptive_avg_pool2d",
+        "bicubic": "compute_indices_weights_cubic",
         "bilinear": "upsample_bilinear2d_channels_last", "linear": "compute_indices_weights_linear",
         "trilinear": "compute_indices_weights_linear",
     }.get(mode, nearest)  # fmt: skip
