@@ -24,5 +24,5 @@ def test_resized(size, mode, antialias, total, first):
 
 def test_lanczos_rounds_to_bytes_after_the_rows():
     x = torch.tensor([[10, 200], [0, 77], [255, 3]], dtype=torch.uint8)[None, None]
-    found = F.interpolate(x, size=(4, 4), mode="lanczos", antialias=True)[0, 0]
+    found = torch.nn.functional.interpolate(x, size=(4, 4), mode="lanczos", antialias=True)[0, 0]
     assert found.tolist() == [[6, 61, 163, 241], [0, 8, 99, 163], [106, 87, 47, 33], [255, 209, 64, 0]]

@@ -200,6 +200,13 @@ def check_index_vector(name: str, ndim: int, integral: bool) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
 
 
+def check_flat_target(name: str, size: int, count: int) -> None:
+    """IndexError for `count` flat indices into an array without elements."""
+    if count and not size:
+        did = "tried to take from" if name == "take" else "Tried to put elements into"
+        raise IndexError(f"{name}(): {did} an empty tensor")
+
+
 def check_index_copy(input, dim: int, count: int, source) -> None:
     """Raise unless `count` slices of a source array can replace slices of `input` along `dim`."""
     if input.dtype != source.dtype:
@@ -209,6 +216,8 @@ def check_index_copy(input, dim: int, count: int, source) -> None:
             f"{theirs}"
         )
     given = source.shape[dim] if source.ndim else 1
+    if not source.ndim and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
     if count != given:
         raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({given})")
     ours, theirs = (x.shape[:dim] + x.shape[dim + 1 :] for x in (input, source))

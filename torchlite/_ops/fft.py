@@ -725,7 +725,10 @@ def fft_rfftfreq(F, n, d, out, dtype, device, requires_grad):
 def _resolve_shift_dims(x, dim):
     if dim is None:
         return tuple(range(x.ndim))
-    return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
+    dims = (dim,) if hasattr(dim, "__index__") else dim
+    if not x.ndim and dims:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return tuple(wrap_dim(d, x.ndim) for d in dims)
 
 
 @composite(

@@ -262,7 +262,8 @@ def _trapezoids(F, y, x, dx, dim, name):
     _refuse_bool(y, x, name)
     size = y.shape[dim]
     pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
-    return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
+    spacing = _sample_spacing(F, y, x, dx, dim, name)
+    return pairs * (spacing / 2) if x is None else pairs * spacing / 2  # the product of integers may not fit
 
 
 @composite(

@@ -5,6 +5,7 @@ import math
 import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import (
+    check_flat_target,
     check_gather,
     check_index_add,
     check_index_copy,
@@ -259,6 +260,7 @@ def masked_scatter(input, mask, source):
 def _check_flat_index(name, index, size):
     if index.dtype.kind != "i" or index.dtype.itemsize != 8:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
+    check_flat_target(name, size, index.size)
     if index.size:
         least, greatest = int(index.min()), int(index.max())
         if least < -size or greatest >= size:

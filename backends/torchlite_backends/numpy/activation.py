@@ -334,7 +334,7 @@ def elu(input, alpha=1.0):
 
 def softplus(input, beta=1.0, threshold=20.0):
     run = _softplus if threshold <= 80 else _softplus_beyond_exp  # where e^threshold is infinite
-    return run(input, beta, threshold, 1.0 / beta)
+    return run(input, beta, threshold, 1.0 / beta if beta else math.copysign(math.inf, beta))
 
 
 def softshrink(input, lambd=0.5):
