@@ -200,10 +200,9 @@ def check_index_vector(name: str, ndim: int, integral: bool) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
 
 
-def check_flat_target(name: str, size: int, count: int) -> None:
-    """IndexError for `count` flat indices into an array without elements."""
+def check_flat_target(name: str, did: str, size: int, count: int) -> None:
+    """IndexError for `count` flat indices into an array without elements; `did` says what was tried."""
     if count and not size:
-        did = "tried to take from" if name == "take" else "Tried to put elements into"
         raise IndexError(f"{name}(): {did} an empty tensor")
 
 
