@@ -62,3 +62,14 @@ def test_parts_of_the_build():
     assert _C.has_lapack and _C.has_spectral
     absent = "has_cuda has_mkl has_openmp _has_cuda _has_cudnn _has_magma _has_mkldnn _has_mps _has_xpu".split()
     assert not any(getattr(_C, name) for name in absent)
+
+
+@pytest.mark.parametrize("module", ["linalg", "fft", "special"])
+def test_functions_under_the_names_of_the_library(module):
+    space = getattr(torch._C, f"_{module}")
+    for name in dir(space):
+        assert callable(getattr(space, name)), name
+    with pytest.raises(AttributeError):
+        space.nothing
+    assert torch._C._linalg.linalg_matrix_norm is torch.linalg.matrix_norm
+    assert torch._C._fft._fft_c2c(torch.ones(2, dtype=torch.complex64), [-1], 0, True).tolist() == [2, 0]

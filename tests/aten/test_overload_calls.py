@@ -104,6 +104,44 @@ def test_arguments_bind_by_name(name):
     same(called(**named), value(result), any(word in name for word in RANDOM))
 
 
+# What PyTorch takes in the place of a value of a type, and what it refuses.
+REFUSED = {"int": (float, str, complex), "float": (str, complex), "bool": (str,), "str": (len,)}
+
+
+def other_values(given, argument) -> list:
+    """Values like `given`, of classes that the argument's type does not take."""
+    base = {"SymInt": "int"}.get(argument.type.base, argument.type.base)
+    item = given[0] if isinstance(given, list) and given else given
+    if base not in REFUSED or type(item).__name__ != base:
+        return []
+    found = [change(item) for change in REFUSED[base]] + [None] * ("?" not in argument.type.suffixes)
+    return [[other, *given[1:]] if isinstance(given, list) else other for other in found]
+
+
+@pytest.mark.parametrize("name", sorted(set(recorded()) - OTHERS))
+def test_arguments_of_other_types_are_refused(name):
+    args, kwargs, *_ = recorded()[name]
+    called = overload(name)
+    for place, argument in enumerate(called._schema.arguments):
+        args_now, kwargs_now = value(args), value(kwargs)
+        where, key = (args_now, place) if place < len(args_now) else (kwargs_now, argument.name)
+        if where is kwargs_now and key not in where:
+            continue
+        for other in other_values(where[key], argument):
+            if isinstance(where, tuple):
+                given, named = (*args_now[:place], other, *args_now[place + 1 :]), kwargs_now
+            else:
+                given, named = args_now, {**kwargs_now, key: other}
+            with pytest.raises(RuntimeError, match=f"for argument '{argument.name}'"):
+                called(*given, **named)
+
+
+def test_floats_in_the_place_of_bools_are_read():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(aten.sum.dim_IntList(x, [1], 1.0), x.sum(1, keepdim=True))
+    assert torch.equal(aten.cumsum.default(x, np.int64(1)), x.cumsum(1))
+
+
 def test_the_core_is_called():
     core = [
         f"{name}.{which}" for name in all_names() for which, entry in schema_entries(name).items() if "a" in entry.flags

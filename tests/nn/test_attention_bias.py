@@ -1,5 +1,7 @@
 """Causal masks that say what they are."""
 
+import math
+
 import pytest
 
 import torchlite as torch
@@ -34,3 +36,16 @@ def test_causal_bias():
         attention(q, q, q, causal_upper_left(2, 2), is_causal=True)
     with pytest.warns(UserWarning, match="Lower right causal bias will produce NaNs"):
         causal_lower_right(4, 2)
+
+
+@pytest.mark.parametrize("length", [4, 16, 300])
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
+def test_a_causal_query_does_not_see_later_keys_that_are_no_numbers(device, length, wrong):
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(1, 2, length, 8, device=device) for _ in range(3))
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    key[:, :, 2] = wrong
+    found = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+    torch.testing.assert_close(found[:, :, :2], wanted[:, :, :2])
+    if math.isnan(wrong):
+        assert found[:, :, 2:].isnan().all()

@@ -20,3 +20,9 @@ def test_resized(size, mode, antialias, total, first):
     x = torch.randint(0, 256, (1, 3, 24, 32), dtype=torch.uint8)
     y = torch.nn.functional.interpolate(x, size=size, mode=mode, antialias=antialias)
     assert (y.dtype, y.long().sum().item(), y.flatten()[:4].tolist()) == (torch.uint8, total, first)
+
+
+def test_lanczos_rounds_to_bytes_after_the_rows():
+    x = torch.tensor([[10, 200], [0, 77], [255, 3]], dtype=torch.uint8)[None, None]
+    found = torch.nn.functional.interpolate(x, size=(4, 4), mode="lanczos", antialias=True)[0, 0]
+    assert found.tolist() == [[6, 61, 163, 241], [0, 8, 99, 163], [106, 87, 47, 33], [255, 209, 64, 0]]

@@ -404,3 +404,27 @@ def test_unique_slices_with_nan_are_distinct(device):
     values, inverse = torch.unique(rows, dim=0, return_inverse=True)
     assert values[:, 0].tolist() == [1, 1, 1] and values[0, 1] == 2
     assert inverse.tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: F.cross_entropy(x[0, :2, :3], torch.tensor([0, 1], device=x.device), ignore_index=0.5),
+        lambda x: F.nll_loss(x[0, :2, :3], torch.tensor([0, 1], device=x.device), ignore_index=0.5),
+        lambda x: F.fold(x.reshape(1, 4, 9), (4.5, 4), 2),
+        lambda x: F.unfold(x[None], (2.5, 2)),
+        lambda x: F.conv2d(x[None], x[:1, :2, :2][None], padding=(0.5, 0)),
+        lambda x: F.conv_transpose2d(x[None], x[:1, :2, :2][None], stride=(1.5, 1)),
+        lambda x: F.max_pool2d(x, 2, padding=(0.5, 0)),
+        lambda x: F.affine_grid(torch.ones(1, 2, 3, device=x.device), (1, 1, 2.5, 2)),
+        lambda x: torch.fft.rfftfreq(4.5, device=x.device),
+        lambda x: x.triu(1.5),
+        lambda x: torch.randint(0.5, 3, (2,), device=x.device),
+        lambda x: torch.randint_like(x, 2.5),
+        lambda x: x.select(0, 0.0),
+        lambda x: x.narrow(1, 1.0, 1),
+    ],
+)
+def test_a_float_is_no_integer(call, device):
+    with pytest.raises(TypeError, match="must be int|must be tuple of ints|invalid combination|as an integer"):
+        call(torch.ones(1, 6, 6, device=device))

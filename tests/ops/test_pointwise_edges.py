@@ -10,6 +10,7 @@ from torchlite.autograd import grad
 
 inf, nan = math.inf, math.nan
 T = torch.tensor
+F = torch.nn.functional
 
 
 def values(tensor):
@@ -327,3 +328,25 @@ def test_negative_powers_of_integers_in_place(device, dtype):
         with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
             call()
     assert x.tolist() == [1, 2]
+
+
+def test_softplus_whose_exponential_is_infinite(device):
+    x = torch.tensor([0.5, -1.0, 2.0, inf, -inf, nan], device=device, requires_grad=True)
+    for beta, threshold in ((100.0, 1000.0), (1e30, 1e30)):
+        found = F.softplus(x, beta, threshold)
+        same(found.cpu(), T([0.5, 0.0, 2.0, inf, 0.0, nan]))
+        same(torch.autograd.grad(found.sum(), x)[0].cpu(), T([1.0, 0.0, 1.0, 1.0, 0.0, nan]))
+    assert F.softplus(torch.tensor(200.0, device=device), threshold=1000) == 200
+    assert F.softplus(torch.tensor(100.0, dtype=torch.float64, device=device), -1, 1000) == -math.exp(-100)
+    half = F.softplus(torch.tensor([0.5, 12.0], dtype=torch.float16, device=device), 1000.0, 60000.0)
+    same(half.cpu().float(), [0.5, 12.0])
+    first = torch.autograd.grad(F.softplus(x[:3], 2.0, 90.0).sum(), x, create_graph=True)[0]
+    gate = torch.sigmoid(2 * x.detach()[:3])
+    torch.testing.assert_close(torch.autograd.grad(first[:3].sum(), x)[0][:3], 2 * gate * (1 - gate))
+
+
+def test_zeta_of_what_is_no_number(device):
+    s = torch.tensor([nan, nan, nan, 1.0, 2.0, 1.0, 1.0], device=device)
+    q = torch.tensor([-1.0, -inf, 0.0, nan, nan, 2.0, inf], device=device)
+    same(torch.special.zeta(s, q).cpu(), [nan, nan, nan, nan, nan, inf, inf])
+    assert torch.polygamma(1, torch.tensor(nan, device=device)).isnan()

@@ -2,7 +2,8 @@
 
 Both interpreters have the project's packages. In that of `--reference` `torch` is PyTorch, and in that of `--candidate`
 torchlite stands in for it (`python -m torchlite as-torch --install`). The tests are listed with PyTorch, `--count` of
-them are drawn by `--seed`. They run with PyTorch, and what passes there runs with torchlite. After a test that ends the
+them are drawn by `--seed`. They run with PyTorch and with torchlite, and those that pass with PyTorch count. Both run
+all of them in the same order, because tests take random numbers from those before them. After a test that ends the
 process, or takes all its time, another process runs the rest.
 
     python -m tests.suites keras --reference REF --candidate OURS --env KERAS_BACKEND=torch --tests keras/src/layers
@@ -100,8 +101,9 @@ class Suite:
     def compare(self, tests: list[str]) -> tuple[list[str], dict[str, tuple[str, str]]]:
         """Outcomes of the tests with PyTorch, and of those that pass there with torchlite."""
         reference = self.outcomes(self.arguments.reference, tests)
+        candidate = self.outcomes(self.arguments.candidate, tests)
         passing = [name for name in tests if reference[name][0] == "passed"]
-        return [reference[name][0] for name in tests], self.outcomes(self.arguments.candidate, passing)
+        return [reference[name][0] for name in tests], {name: candidate[name] for name in passing}
 
 
 def file_of(test: str) -> str:

@@ -14,7 +14,11 @@ SUITE = """
 import os, pytest
 @pytest.mark.parametrize("n", range(3))
 def test_passes(n): pass
-def test_fails(): raise ValueError("always 17")
+seen = []
+def test_fails():
+    seen.append(1)
+    raise ValueError("always 17")
+def test_needs_the_one_before(): assert seen
 def test_skips(): pytest.skip()
 def test_ends_the_process():
     if os.environ.get("SIDE") == "b": os._exit(3)
@@ -41,7 +45,7 @@ def test_the_share_of_what_passes(tmp_path):
         str(other),
     ]
     done = subprocess.run([*command, "--json", str(tmp_path / "found")], cwd=ROOT, capture_output=True, text=True)
-    assert "7 tests, 5 pass with PyTorch, 4 of them with torchlite: 80.00%" in done.stdout, done.stdout + done.stderr
+    assert "8 tests, 6 pass with PyTorch, 5 of them with torchlite: 83.33%" in done.stdout, done.stdout + done.stderr
     assert "with PyTorch not passed: 1 failed, 1 skipped" in done.stdout
     found = {name.rpartition("::")[2]: what for name, (what, _) in json.loads((tmp_path / "found").read_text()).items()}
     assert found.pop("test_ends_the_process") == "died" and set(found.values()) == {"passed"}

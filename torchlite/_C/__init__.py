@@ -69,7 +69,7 @@ _HOMES = {
 # Base classes that PyTorch implements in C++.
 _PARTS = {"StorageBase": "UntypedStorage", "TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {"_autograd", "_cpu", "_functions", "_nn"}
+_MODULES = {"_autograd", "_cpu", "_fft", "_functions", "_linalg", "_nn", "_special"}
 
 _disabled_torch_function_impl = _disabled_torch_dispatch_impl = DISABLED_TORCH_FUNCTION
 _TensorMeta = type  # the class of the class Tensor

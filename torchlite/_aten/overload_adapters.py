@@ -15,7 +15,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
 from .._dispatch.public_functions import nn_functional as F
-from .._dispatch.shapes import contiguous_strides, wrap_dim
+from .._dispatch.shapes import contiguous_strides, wrap_dim, wrap_dims
 from . import backward_ops, normalizations, resampling
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -206,14 +206,30 @@ def _fractional_max_pool(dims: int) -> Callable:
     )
 
 
+def _fractional_max_pool_backward(dims: int) -> Callable:
+    def run(grad_output: Any, self: Any, kernel_size: Any, output_size: Any, indices: Any) -> Any:
+        lead = self.shape[: self.ndim - dims]
+        if tuple(grad_output.shape) != (*lead, *output_size):
+            raise RuntimeError(f"fractional_max_pool{dims}d_backward(): gradOutput sizes unexpected")
+        flat = grad_output.new_zeros(self.shape).flatten(-dims)
+        return flat.scatter_add(-1, indices.flatten(-dims), grad_output.flatten(-dims)).view(self.shape)
+
+    return run
+
+
 def _max_unpool(self: Any, indices: Any, output_size: Any, stride: Any = None, padding: Any = None) -> Any:
     lead, places = self.shape[: self.ndim - len(output_size)], math.prod(output_size)
     flat = self.new_zeros(*lead, places)
     return flat.scatter(-1, indices.flatten(len(lead)), self.flatten(len(lead))).view((*lead, *output_size))
 
 
-def _pad(mode: str) -> Callable:
-    return lambda self, padding: F.pad(self, list(padding), mode)
+def _pad(mode: str, dims: int | None = None) -> Callable:
+    def run(self: Any, padding: Any) -> Any:
+        if dims is not None and len(padding) != 2 * dims:
+            raise RuntimeError(f"padding size is expected to be {2 * dims}, but got: {len(padding)}")
+        return F.pad(self, list(padding), mode)
+
+    return run
 
 
 def _prelu(self: Any, weight: Any) -> Any:
@@ -407,27 +423,40 @@ def _log_sigmoid_forward(self: Any) -> Any:
 # -- numbers and linear algebra -------------------------------------------------------------------------
 
 
-def _fft_scale(self: Any, dim: Sequence[int], normalization: int, sizes: Any = None) -> float:
-    count = math.prod((sizes or self.shape)[d] for d in dim)
-    return (1.0, count**-0.5, 1 / count)[normalization]
+def _fft_arguments(self: Any, dim: Sequence[int], normalization: int, is_complex: bool, last: Any = None) -> Any:
+    """The dimensions and the factor of a Fourier transform. The last dimension has `last` elements, if it is given.
+
+    Raises:
+        RuntimeError: The dtype, a dimension, the length or the normalization does not fit.
+        IndexError: A dimension is out of range.
+    """
+    if self.dtype.is_complex != is_complex or not (is_complex or self.dtype.is_floating_point):
+        kind = "complex" if is_complex else "floating point"
+        raise RuntimeError(f"Only supports {kind} dtypes, but found: {self.dtype.scalar_name}")
+    dims = wrap_dims(tuple(dim), self.ndim) if dim else ()
+    if normalization not in (0, 1, 2):
+        raise RuntimeError(f"Unsupported normalization of a Fourier transform: {normalization}")
+    sizes = list(self.shape)
+    if last is not None:
+        if last < 1:
+            raise RuntimeError(f"Invalid number of data points ({last}) specified")
+        sizes[dims[-1]] = last
+    count = math.prod(sizes[d] for d in dims)
+    return dims, 1.0 if normalization == 0 or not count else count ** (-normalization / 2)
 
 
 def _fft_r2c(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
-    return _record("_fft_r2c_core")(self, tuple(dim), _fft_scale(self, dim, normalization), onesided)
+    return _record("_fft_r2c_core")(self, *_fft_arguments(self, dim, normalization, False), onesided)
 
 
 def _fft_c2c(self: Any, dim: Any, normalization: int, forward: bool) -> Any:
-    return (
-        _record("_fft_c2c_core")(self, tuple(dim), _fft_scale(self, dim, normalization), forward)
-        if dim
-        else self.clone()
-    )
+    dims, scale = _fft_arguments(self, dim, normalization, True)
+    return _record("_fft_c2c_core")(self, dims, scale, forward) if dims else self.clone()
 
 
 def _fft_c2r(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
-    sizes = list(self.shape)
-    sizes[dim[-1]] = last_dim_size
-    return _record("_fft_c2r_core")(self, tuple(dim), _fft_scale(self, dim, normalization, sizes), last_dim_size)
+    arguments = _fft_arguments(self, dim, normalization, True, last_dim_size)
+    return _record("_fft_c2r_core")(self, *arguments, last_dim_size)
 
 
 def _check_info(info: Any, api_name: str, *, is_matrix: bool) -> None:
@@ -605,8 +634,9 @@ ADAPTERS: dict[str, Callable] = {
     **{f"adaptive_max_pool{d}d": _adaptive_max_pool(d) for d in (1, 2, 3)},
     **{f"_adaptive_avg_pool{d}d": _when_called(f"adaptive_avg_pool{d}d") for d in (2, 3)},
     **{f"fractional_max_pool{d}d": _fractional_max_pool(d) for d in (2, 3)},
+    **{f"fractional_max_pool{d}d_backward": _fractional_max_pool_backward(d) for d in (2, 3)},
     **{f"max_unpool{d}d": _max_unpool for d in (2, 3)},
-    **{f"{mode[0]}_pad{d}d": _pad(mode[1])
+    **{f"{mode[0]}_pad{d}d": _pad(mode[1], d)
        for mode in (("reflection", "reflect"), ("replication", "replicate")) for d in (1, 2, 3)},
     "_pad_circular": _pad("circular"),
     "_prelu_kernel": _prelu, "rrelu_with_noise": _rrelu,

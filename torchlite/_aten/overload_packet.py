@@ -5,19 +5,43 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from .._dispatch import call
 from .._dispatch.arg_parser import accepts_scalars
 from .._dispatch.dispatch_state import GLOBALS, MODE
 from .._dispatch.interceptors import stack, torch_dispatch_classes
 from .._dispatch.tracing import TRACES, trace_function
-from .._library.function_schema import FunctionSchema
+from .._library.function_schema import FunctionSchema, SchemaType
 from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._library.tags import Tag
 from .._settings.cached_property import cached_property
 from .recorded_schemas import SchemaEntry, schema_entries
 
-_NUMBERS = frozenset((int, float, bool, complex, type(None)))
+# The classes that no argument of a type takes, beside None, and the other classes of its values.
+_COMPLEX = (complex, np.complex128, np.complex64)
+_REFUSED: dict[str, tuple] = {
+    "int": (str, float, np.float64, *_COMPLEX), "SymInt": (str, float, np.float64, *_COMPLEX),
+    "float": (str, *_COMPLEX),
+    "bool": (str, float, np.float64, *_COMPLEX), "str": (int, float, bool, complex), "Scalar": (str,),
+}  # fmt: skip
+_USUAL: dict[str, tuple] = {
+    "int": (int, bool), "SymInt": (int, bool), "float": (float, int), "bool": (bool,), "str": (str,),
+    "Scalar": (int, float, bool, complex),
+}  # fmt: skip
 _TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _refused_classes(kind: SchemaType) -> frozenset:
+    """The classes of values, and of items of lists, that no argument of a type takes."""
+    return frozenset(_REFUSED[kind.base]) | (frozenset() if "?" in kind.suffixes else {type(None)})
+
+
+@functools.cache
+def _usual_classes(kind: SchemaType) -> frozenset:
+    """The classes that the values of arguments of a type have as a rule."""
+    return frozenset(_USUAL[kind.base]) | ({type(None)} if "?" in kind.suffixes else frozenset())
 
 
 class AtenOverload(OpOverload):
@@ -30,9 +54,10 @@ class AtenOverload(OpOverload):
         self._run: Any = None  # the implementation, after the first call
         self._plain: Any = None  # the same for plain tensors, without `__torch_dispatch__`
         self._by_position = False  # True if positional arguments cannot be passed by keyword
-        # After the first call: the places and names of the arguments that are numbers, and the first of the places.
-        self._numbers: list[tuple[int, str]] = []
-        self._first_number = 0
+        # After the first call: the arguments that are no tensors with the usual classes of their values, and the place
+        # of the first.
+        self._plain_arguments: list[tuple[int, frozenset]] = []
+        self._first_plain = 0
 
     @cached_property
     def _schema(self) -> FunctionSchema:
@@ -52,8 +77,8 @@ class AtenOverload(OpOverload):
             if top.intercepts_overloads:
                 return top.overload(self, args, kwargs)
         run = self._run or self._find_run()
-        if (len(args) > self._first_number or kwargs) and self._has_tensor_for_number(args, kwargs):
-            self._schema.bind(args, kwargs, self.accepts_scalars)
+        if (len(args) > self._first_plain or kwargs) and self._is_unusual(args, kwargs):
+            args, kwargs = self._schema.call_form(self._schema.bind(args, kwargs, self.accepts_scalars))
         try:
             if kwargs and self._by_position:
                 args, kwargs = self._schema.place_by_position(args, kwargs)
@@ -62,16 +87,37 @@ class AtenOverload(OpOverload):
             self._schema.bind(args, kwargs, self.accepts_scalars)  # raises for arguments that do not match
             raise
 
-    def _has_tensor_for_number(self, args: tuple, kwargs: dict) -> bool:
-        """True if a tensor is given for an argument that is a number. Functions of records take both."""
-        for place, name in self._numbers:
-            if place < len(args):
-                given = args[place]
-            elif kwargs:
-                given = kwargs.get(name)
+    def _is_unusual(self, args: tuple, kwargs: dict) -> bool:
+        """True if an argument has a class that its type does not take as it is. Functions of records may take it: they
+        round numbers, for example.
+        """
+        count = len(args)
+        for place, usual in self._plain_arguments:
+            if place >= count:
+                break
+            given = args[place]
+            kind = given.__class__
+            if kind in usual:
+                continue
+            if kind is list or kind is tuple:
+                for item in given:
+                    if item.__class__ not in usual:
+                        return self._is_refused(args, kwargs)
             else:
-                return False
-            if given.__class__ not in _NUMBERS and isinstance(given, call.Tensor):
+                return self._is_refused(args, kwargs)
+        return bool(kwargs) and self._is_refused((), kwargs)
+
+    def _is_refused(self, args: tuple, kwargs: dict) -> bool:
+        """`_is_unusual` of arguments of classes that need a closer look."""
+        for position, argument in enumerate(self._schema.arguments):
+            if argument.type.base not in _REFUSED or not (position < len(args) or argument.name in kwargs):
+                continue
+            given = args[position] if position < len(args) else kwargs[argument.name]
+            refused = _refused_classes(argument.type)
+            items = given if given.__class__ in (list, tuple) else (given,)
+            if any(item.__class__ in refused for item in items):
+                return True
+            if argument.type.text in ("Scalar", "Scalar?") and isinstance(given, call.Tensor):
                 return True
         return False
 
@@ -95,8 +141,10 @@ class AtenOverload(OpOverload):
 
         run, self._by_position = find_implementation(self)
         arguments = self._schema.arguments
-        self._numbers = [(i, a.name) for i, a in enumerate(arguments) if a.type.text in ("Scalar", "Scalar?")]
-        self._first_number = self._numbers[0][0] if self._numbers else len(arguments)
+        self._plain_arguments = [
+            (i, _usual_classes(a.type)) for i, a in enumerate(arguments) if a.type.base in _REFUSED
+        ]
+        self._first_plain = self._plain_arguments[0][0] if self._plain_arguments else len(arguments)
         self._plain = run
         if not self.is_implicit:
             record = getattr(run, "op", None)

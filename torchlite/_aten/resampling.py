@@ -8,6 +8,7 @@ from typing import Any
 
 from .._dispatch.op_functions import function_for
 from .._dispatch.op_record import REGISTRY
+from .._ops.resample import used_factors
 
 _MODES = {
     "upsample_nearest{}d": ("nearest", False, (1, 2, 3)),
@@ -21,6 +22,7 @@ _MODES = {
 
 def _resize(input: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
     run = function_for(REGISTRY["_resize"])
+    factors = used_factors(mode, input.shape[2:], size, factors, antialias)
     return run(input, tuple(size), mode, align_corners, tuple(factors), antialias)
 
 
@@ -47,6 +49,7 @@ def _make_ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool)
         corners = bool(rest[0]) if has_corners else False
         scales = [*rest[has_corners:], *[None] * dims][:dims]
         run = function_for(REGISTRY["_resize_backward"])
+        scales = used_factors(mode, input_size[2:], output_size, scales, antialias)
         return run(grad_output, tuple(input_size[2:]), mode, corners, tuple(scales), antialias)
 
     return resize_by_size, resize_by_size_or_scale, resize_backward

@@ -5,6 +5,7 @@ numbers.
 from __future__ import annotations
 
 import math
+import operator
 from typing import NoReturn
 
 from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int64, promote_types
@@ -115,6 +116,8 @@ def check_roll(ndim: int, shifts: tuple, dims: tuple) -> tuple[int, ...]:
     """The non-negative dimensions of a roll; none if all elements roll as one flat row."""
     if not shifts:
         raise RuntimeError("`shifts` required")
+    for shift in shifts:
+        operator.index(shift)  # TypeError for a float
     if not dims and len(shifts) == 1:
         return ()
     if len(shifts) != len(dims):
@@ -197,6 +200,12 @@ def check_index_vector(name: str, ndim: int, integral: bool) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
 
 
+def check_flat_target(name: str, did: str, size: int, count: int) -> None:
+    """IndexError for `count` flat indices into an array without elements; `did` says what was tried."""
+    if count and not size:
+        raise IndexError(f"{name}(): {did} an empty tensor")
+
+
 def check_index_copy(input, dim: int, count: int, source) -> None:
     """Raise unless `count` slices of a source array can replace slices of `input` along `dim`."""
     if input.dtype != source.dtype:
@@ -206,6 +215,8 @@ def check_index_copy(input, dim: int, count: int, source) -> None:
             f"{theirs}"
         )
     given = source.shape[dim] if source.ndim else 1
+    if not source.ndim and count != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {count})")
     if count != given:
         raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({given})")
     ours, theirs = (x.shape[:dim] + x.shape[dim + 1 :] for x in (input, source))

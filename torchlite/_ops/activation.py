@@ -265,9 +265,8 @@ op(
 def _softplus(F, input, beta=1.0, threshold=20.0):
     require_float(F, input, "softplus_cpu")
     scaled = F.mul(input, beta)
-    linear = F.gt(scaled, threshold)
-    safe = F.where(linear, F._zeros_like(scaled), scaled)
-    return F.where(linear, input, F.mul(F.log1p(F.exp(safe)), 1.0 / beta))
+    curved = F.div(F.add(F.relu(scaled), F.log1p(F.exp(F.neg(F.abs(scaled))))), beta)
+    return F.where(F.gt(scaled, threshold), input, curved)
 
 
 def _softplus_backward(F, grad, input, beta, threshold):

@@ -6,6 +6,7 @@ composites: windows by `as_strided`, then `matmul`.
 """
 
 import math
+import operator
 
 from torchlite._dispatch import composite, memory_layout, op
 
@@ -15,8 +16,8 @@ _NAMES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")
 def tuple_of(value, count):
     """`value` for each of `count` spatial dimensions."""
     if value.__class__ not in (tuple, list) and hasattr(value, "__index__"):
-        return (int(value),) * count
-    value = tuple(map(int, value))
+        return (operator.index(value),) * count
+    value = tuple(map(operator.index, value))
     return value * count if len(value) == 1 else value
 
 

@@ -1,5 +1,7 @@
 """Covariance and correlation of the rows of a matrix."""
 
+import operator
+
 from .._dispatch import composite
 from .._dispatch.shape_and_value_checks import any_true
 
@@ -55,7 +57,7 @@ def cov(F, input, correction, fweights, aweights):
     if input.dtype.name == "bool":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = input if input.ndim == 2 else input.reshape(1, -1)
-    count = x.shape[1]
+    count, correction = x.shape[1], operator.index(correction)
     if fweights is not None:
         _check_cov_weights("fweights", fweights, count, True)
     if aweights is not None:

@@ -4,6 +4,8 @@
 row's sum, but no matrix of probabilities.
 """
 
+import operator
+
 from torchlite._dispatch import composite, op
 from torchlite._types.dtypes import int64, uint8
 
@@ -217,6 +219,7 @@ def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduc
     See also:
         `torch.nn.NLLLoss`.
     """
+    ignore_index = operator.index(ignore_index)
     reduction = reduction_of(size_average, reduce, reduction)
     _check_target(input, target, weight)
     if weight is not None and weight.dtype is not input.dtype:
@@ -306,6 +309,7 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
     See also:
         `torch.nn.CrossEntropyLoss`.
     """
+    ignore_index = operator.index(ignore_index)
     if (
         label_smoothing == 0.0
         and weight is None

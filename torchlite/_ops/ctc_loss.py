@@ -1,5 +1,7 @@
 """Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
 
+import operator
+
 from torchlite._dispatch import composite
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64
@@ -14,7 +16,7 @@ def _lengths_to_tensor(lengths, name, batch):
     if not hasattr(lengths, "dtype"):
         from torchlite._tensor.creation import tensor
 
-        lengths = tensor([int(n) for n in lengths], dtype=int64, device="cpu")
+        lengths = tensor([operator.index(n) for n in lengths], dtype=int64, device="cpu")
     if lengths.dtype.is_floating_point or lengths.dtype.is_complex:
         raise RuntimeError(f"{name} must be integral")
     lengths = lengths.to(int64).reshape(-1)

@@ -1,5 +1,7 @@
 """Embeddings: embedding, embedding_bag, one_hot."""
 
+import operator
+
 from torchlite._dispatch import composite, op
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
@@ -292,6 +294,7 @@ def one_hot(F, input, num_classes):
     """
     if input.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    num_classes = operator.index(num_classes)
     if input.numel() == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -3,6 +3,7 @@ everything else over them.
 """
 
 import math
+import operator
 
 from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op, out_variants
 from .._dispatch.shape_and_value_checks import set_requires_grad
@@ -663,6 +664,7 @@ _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 
 def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
+    n = operator.index(n)
     dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
@@ -723,7 +725,10 @@ def fft_rfftfreq(F, n, d, out, dtype, device, requires_grad):
 def _resolve_shift_dims(x, dim):
     if dim is None:
         return tuple(range(x.ndim))
-    return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
+    dims = (dim,) if hasattr(dim, "__index__") else dim
+    if not x.ndim and dims:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return tuple(wrap_dim(d, x.ndim) for d in dims)
 
 
 @composite(

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+import operator
 
 from torchlite._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dims
@@ -76,6 +77,7 @@ def _histogram_edges(F, column, bins, limits):
     """The bin edges of one dimension: given ones, or `bins` equal bins between limits, by default the data's."""
     if hasattr(bins, "_tl_array"):
         return F.clone(bins)
+    bins = operator.index(bins)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if limits is not None:
@@ -260,7 +262,8 @@ def _trapezoids(F, y, x, dx, dim, name):
     _refuse_bool(y, x, name)
     size = y.shape[dim]
     pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
-    return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
+    spacing = _sample_spacing(F, y, x, dx, dim, name)
+    return pairs * (spacing / 2) if x is None else pairs * spacing / 2  # the product of integers may not fit
 
 
 @composite(

@@ -170,8 +170,6 @@ def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     See also:
         `torch.linalg.matrix_norm`, `torch.linalg.norm`.
     """
-    if isinstance(ord, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     return _vector_norm(F, "linalg.vector_norm", x, ord, dim, keepdim, dtype)
 
 
@@ -188,6 +186,8 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
     dims = tuple(d % A.ndim if -A.ndim <= d < A.ndim else wrap_dims(d, A.ndim)[0] for d in dim)
     if dims[0] == dims[1]:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     if isinstance(ord, str):
         if ord == "fro":
             return F._vector_norm_core(A, 2.0, dims, bool(keepdim))
@@ -394,7 +394,7 @@ def linalg_cond(F, A, p):
             return A.new_zeros(tuple(A.shape[:-2]), dtype=A.dtype.to_real())
         values = F.linalg_svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-    if isinstance(p, str) and p not in ("fro", "nuc"):
+    if p not in ("fro", "nuc", 1, -1, INFINITY, -INFINITY):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if not isinstance(p, str) and not A.numel():
         return A.new_zeros(tuple(A.shape[:-2]), dtype=A.dtype.to_real())

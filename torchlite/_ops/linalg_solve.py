@@ -391,7 +391,7 @@ def linalg_tensorinv(F, A, ind):
             f"!= {m}"
         )
     inverse, info = F.linalg_inv_ex(A.reshape(m, n))
-    check_singular("inverse", info)
+    check_singular("inv", info)
     return inverse.reshape(columns + rows)
 
 

@@ -3,6 +3,7 @@
 Most are composites of views, so they share memory with their input where PyTorch's do.
 """
 
+import operator
 import warnings
 
 from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, Out, Overlap, composite, memory_layout, op
@@ -212,7 +213,7 @@ def rot90(F, input, k, dims):
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     first, second = (wrap_dim(d, input.ndim) for d in dims)
-    k %= 4
+    k = operator.index(k) % 4
     if k == 0:
         return input.clone(memory_format=contiguous_format)
     if k == 2:

@@ -181,6 +181,7 @@ def _check_padding_mode(input, pad, mode):
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
+    made_sizes = [input.shape[input.ndim - 1 - i] + pad[2 * i] + pad[2 * i + 1] for i in range(count)]
     for i in range(count):
         dim = input.ndim - 1 - i
         before, after, n = pad[2 * i], pad[2 * i + 1], input.shape[dim]
@@ -195,7 +196,7 @@ def _check_padding_mode(input, pad, mode):
                 raise RuntimeError("Padding value causes wrapping around more than once.")
             if before + after + n < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
-        if mode != "circular" and n + before + after < 1:
+        if mode != "circular" and (n + before + after < 0 or max(made_sizes) < 1):
             words = " ".join(f"{c}: {input.shape[input.ndim - count + j]}" for j, c in enumerate("DHW"[-count:]))
             made = " ".join(
                 f"{c}: {input.shape[input.ndim - count + j] + sum(pad[2 * (count - 1 - j) : 2 * (count - j)])}"

@@ -3,6 +3,7 @@ in `pooling_kernels.py`.
 """
 
 import math
+import operator
 
 from torchlite._dispatch import Out, call, composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import min_and_max
@@ -426,7 +427,7 @@ def _unpooled_size(input, kernel, stride, padding, output_size, count):
     default = tuple((n - 1) * s + k - 2 * p for n, s, k, p in zip(size, stride, kernel, padding, strict=True))
     if output_size is None:
         return default
-    output_size = tuple(int(n) for n in output_size)
+    output_size = tuple(map(operator.index, output_size))
     if len(output_size) == count + 2:
         output_size = output_size[2:]
     if len(output_size) != count:

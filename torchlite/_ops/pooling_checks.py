@@ -3,6 +3,8 @@
 A pool of one dimension is checked as a pool of planes with one row, except for `max_pool1d` without indices.
 """
 
+import operator
+
 from torchlite._types.dtypes import BOOL, COMPLEX, INT
 
 from ._dtype_checks import refuse_kinds
@@ -222,7 +224,7 @@ def check_avg_pool(count, input, kernel_size, stride, padding, ceil_mode, diviso
     window = _window_arguments(function, count, kernel_size, stride, padding, 1)
     if count == 3:
         refuse_ndim(input, count)
-    if divisor_override == 0:
+    if divisor_override is not None and operator.index(divisor_override) == 0:
         raise RuntimeError("divisor must be not zero")
     if count == 2 and input.ndim < 3:
         if not input.ndim:

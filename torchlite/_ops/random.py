@@ -8,6 +8,7 @@ have composites.
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from typing import Any
 
@@ -391,7 +392,7 @@ def randn(F, size, generator, out, dtype, device, requires_grad):
 
 
 def _to_python_int(value):
-    return int(value.item()) if isinstance(value, call.Tensor) else int(value)
+    return operator.index(value.item() if isinstance(value, call.Tensor) else value)
 
 
 def _draw_integers(size, low, high, dtype, device, generator, requires_grad):

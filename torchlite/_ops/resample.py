@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 import warnings
 
 import numpy as np
@@ -44,6 +45,7 @@ op(
 )
 
 _DIMS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
+_PLANES = ("bicubic", "lanczos")  # modes of planes alone
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 
 
@@ -121,6 +123,15 @@ def _output_size(input, size, scale_factor, mode):
     return tuple(math.floor(n * f) for n, f in zip(spatial, factors, strict=True)), factors
 
 
+def used_factors(mode, sizes, out, factors, antialias):
+    """The scale factors without those of dimensions that keep their size, as PyTorch copies along these. Cubic
+    splines, and nearest elements of rows and volumes, use the factors.
+    """
+    if not antialias and (mode in ("bicubic", "nearest-exact") or (mode == "nearest" and len(out) != 2)):
+        return factors
+    return tuple(None if n == m else factor for n, m, factor in zip(sizes, out, factors, strict=True))
+
+
 def _check_mode(input, mode, align_corners, antialias):
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
@@ -128,26 +139,30 @@ def _check_mode(input, mode, align_corners, antialias):
                 "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
                 "trilinear"
             )
-    elif mode in _DIMS and 3 <= input.ndim <= 5 and input.ndim != _DIMS[mode] and not antialias:
+    elif mode in ("linear", "bilinear", "trilinear") and not antialias and input.ndim in {3, 4, 5} - {_DIMS[mode]}:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_DIMS[mode]}D input")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
         )
-    if not 3 <= input.ndim <= 5 or mode not in ("nearest", "nearest-exact", "area", *_DIMS):
+    fits = 3 <= input.ndim <= 5 and mode in ("nearest", "nearest-exact", "area", *_DIMS)
+    if not fits or (mode in _PLANES and input.ndim != 4):
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: {_MODES} "
             f"(got {mode})"
         )
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
     if mode == "lanczos" and not antialias:
-        raise ValueError("lanczos mode requires antialias=True")
+        raise ValueError("Lanczos mode requires antialias=True")
 
 
 def _check_dtype(input, mode, antialias):
     """Images of bytes are resampled like those of floating point; what else holds integers, or is complex, is not."""
     nearest = "upsample_nearest2d_channels_last" if input.ndim == 4 else "compute_indices_weights_nearest"
     kernel = {
-        "area": "adaptive_avg_pool2d", "bicubic": "compute_indices_weights_cubic",
+        "area": "adaptive_avg_pool3d_cpu" if input.ndim == 5 else "adaptive_avg_pool2d",
+        "bicubic": "compute_indices_weights_cubic",
         "bilinear": "upsample_bilinear2d_channels_last", "linear": "compute_indices_weights_linear",
         "trilinear": "compute_indices_weights_linear",
     }.get(mode, nearest)  # fmt: skip
@@ -196,6 +211,9 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
         if scale_factor is None:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
         factors = (None,) * len(out)
+    if mode == "area":
+        _check_dtype(input, mode, antialias)
+        return getattr(F, f"adaptive_avg_pool{len(out)}d")(input, out)
     if min(out) <= 0 or min(input.shape[2:]) <= 0:
         shown = [
             ", ".join(f"{c}: {n}" for c, n in zip("DHW"[-len(out) :], sizes, strict=True))
@@ -205,8 +223,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
             f"Input and output sizes should be greater than 0, but got input ({shown[0]}) output ({shown[1]})"
         )
     _check_dtype(input, mode, antialias)
-    if mode == "area":
-        return F._adaptive_avg_pool(input, out)
+    factors = used_factors(mode, input.shape[2:], out, factors, antialias)
     return F._resize(input, out, mode, bool(align_corners), factors, bool(antialias))
 
 
@@ -631,7 +648,7 @@ def _grid_positions(F, theta, n, align_corners):
 
 def _base_points(F, like, size, align_corners):
     """The positions of an output's points, and 1, as rows (1, points, 3 or 4)."""
-    sizes = tuple(int(n) for n in size[2:])
+    sizes = tuple(map(operator.index, size[2:]))
     count = len(sizes)
     columns = []
     for i in range(count - 1, -1, -1):
@@ -644,7 +661,7 @@ def _base_points(F, like, size, align_corners):
 
 def _affine_points(F, theta, size, align_corners):
     points = F.matmul(_base_points(F, theta, size, align_corners), F.transpose(theta, 1, 2))
-    return F.reshape(points, (theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2))
+    return F.reshape(points, (theta.shape[0], *map(operator.index, size[2:]), len(size) - 2))
 
 
 def _affine_vjp(F, g, size, align_corners):
@@ -657,7 +674,7 @@ op(
     "affine_grid_generator(Tensor theta, size, align_corners)",
     where="torch",
     composite=_affine_points,
-    shape_fn=lambda theta, size: ((theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2), theta.dtype),
+    shape_fn=lambda theta, size: ((theta.shape[0], *map(operator.index, size[2:]), len(size) - 2), theta.dtype),
     vjp={"theta": _affine_vjp},
     doc="""Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`.
 
@@ -709,7 +726,7 @@ def affine_grid(F, theta, size, align_corners):
     """
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    size = tuple(int(n) for n in size)
+    size = tuple(map(operator.index, size))
     if len(size) not in (4, 5):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "

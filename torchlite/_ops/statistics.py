@@ -64,6 +64,8 @@ def _spread_args(name, input, dim, unbiased, correction):
                 f"{name}() received an invalid combination of arguments: 'unbiased' and 'correction' exclude each other"
             )
         correction = 1 if unbiased else 0
+    if name.endswith("_mean") and input.dtype.category < 2:
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
     correction = 1 if correction is None else correction
     dims = wrap_dims(dim, input.ndim)
     count = 1

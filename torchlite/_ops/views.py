@@ -1,6 +1,7 @@
 """Views and copies that rearrange dimensions."""
 
 import math
+import operator
 
 from .._dispatch import KEEPS_DTYPE, MAYBE_VIEW, VIEW, Out, Overlap, composite, memory_layout, op
 from .._dispatch.autograd_graph import alias_meta
@@ -481,7 +482,7 @@ def narrow(F, input, dim, start, length):
     size = input.shape[wrap_dim(dim, input.ndim)]
     if hasattr(start, "_tl_array") and (start.ndim or start.dtype.category != 1):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    start = int(start)
+    start = operator.index(start)
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
     start += size if start < 0 else 0

@@ -321,11 +321,9 @@ def group_norm(
         is not NotImplemented
     ):
         return found
-    if input.ndim >= 2:
-        groups = input.shape[0] * num_groups
-        if input.numel() and input.numel() == groups:
-            shape = [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]]
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
+    if input.ndim >= 2 and num_groups and input.numel() == num_groups:
+        shape = [input.shape[0] * input.shape[1] // num_groups, num_groups, *input.shape[2:]]
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
     return F.group_norm(input, num_groups, weight, bias, eps)
 
 

@@ -1,5 +1,7 @@
 """Diagonals and triangular parts of matrices."""
 
+import operator
+
 import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import diagonal_dims
@@ -62,9 +64,9 @@ def _check_matrix(name, x):
 
 def tril(input, diagonal=0):
     _check_matrix("tril", input)
-    return xp.tril(input, diagonal)
+    return xp.tril(input, operator.index(diagonal))
 
 
 def triu(input, diagonal=0):
     _check_matrix("triu", input)
-    return xp.triu(input, diagonal)
+    return xp.triu(input, operator.index(diagonal))

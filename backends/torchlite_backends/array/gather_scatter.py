@@ -5,6 +5,7 @@ import math
 import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import (
+    check_flat_target,
     check_gather,
     check_index_add,
     check_index_copy,
@@ -256,9 +257,10 @@ def masked_scatter(input, mask, source):
 # Flat indices
 
 
-def _check_flat_index(name, index, size):
+def _check_flat_index(name, did, index, size):
     if index.dtype.kind != "i" or index.dtype.itemsize != 8:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
+    check_flat_target(name, did, size, index.size)
     if index.size:
         least, greatest = int(index.min()), int(index.max())
         if least < -size or greatest >= size:
@@ -270,12 +272,12 @@ def _check_flat_index(name, index, size):
 
 
 def take(input, index):
-    return input.reshape(-1)[_check_flat_index("take", index, input.size)]
+    return input.reshape(-1)[_check_flat_index("take", "tried to take from", index, input.size)]
 
 
 def put(input, index, source, accumulate=False):
     check_put(input, index, source)
-    places = _check_flat_index("put_", index, input.size).reshape(-1)
+    places = _check_flat_index("put_", "Tried to put elements into", index, input.size).reshape(-1)
     out = xp.array(input, order="C", copy=True)
     if accumulate:
         xp.add.at(out.reshape(-1), xp.where(places < 0, places + input.size, places), source.reshape(-1))

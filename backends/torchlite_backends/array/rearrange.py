@@ -1,5 +1,7 @@
 """Rearranging kernels: select, split, stack, roll, repeat, unfold."""
 
+import operator
+
 import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import check_roll, check_unfold
@@ -17,7 +19,7 @@ def select(input, dim, index):
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
         )
-    return input[(slice(None),) * dim + (int(index), ...)]
+    return input[(slice(None),) * dim + (operator.index(index), ...)]
 
 
 def split_with_sizes(input, split_sizes, dim=0):

@@ -97,8 +97,8 @@ def _cast_half_to_float(x):
     return x.astype(xp.float32) if x.dtype.kind in "biuV" or x.dtype.itemsize <= 2 else x
 
 
-def _is_identity(n, out, mode, factor, antialias):
-    return n == out and (factor is None or factor == 1) and not antialias
+def _is_identity(n, out, factor):
+    return n == out and (factor is None or factor == 1)
 
 
 def _quantize_weights(places, weights):
@@ -134,7 +134,7 @@ def _resize_uint8(input, size, mode, align_corners, factors, antialias):
 
 
 def _resize(input, size, mode, align_corners, factors, antialias):
-    if input.dtype == xp.uint8 and len(size) == 2 and mode in ("bilinear", "bicubic"):
+    if input.dtype == xp.uint8 and len(size) == 2 and mode in ("bilinear", "bicubic", "lanczos"):
         return _resize_uint8(input, size, mode, align_corners, factors, antialias)
     nearest = mode in ("nearest", "nearest-exact")
     x = input if nearest else _cast_half_to_float(input)
@@ -142,7 +142,7 @@ def _resize(input, size, mode, align_corners, factors, antialias):
     real = xp.float64 if x.dtype.itemsize >= 8 and x.dtype.kind == "f" else xp.float32
     for i in range(count - 1, -1, -1):
         axis, n = input.ndim - count + i, input.shape[input.ndim - count + i]
-        if _is_identity(n, size[i], mode, factors[i], antialias):
+        if _is_identity(n, size[i], factors[i]):
             continue
         places, weights = _compute_taps_and_weights(n, size[i], mode, align_corners, factors[i], antialias, real)
         if weights is None:
@@ -171,7 +171,7 @@ def _resize_backward(grad_output, size, mode, align_corners, factors, antialias)
     for i in range(count):
         axis, n = g.ndim - count + i, size[i]
         out = g.shape[axis]
-        if _is_identity(n, out, mode, factors[i], antialias):
+        if _is_identity(n, out, factors[i]):
             continue
         places, weights = _compute_taps_and_weights(n, out, mode, align_corners, factors[i], antialias, real)
         matrix = xp.zeros((n, out), g.dtype)

@@ -344,7 +344,7 @@ def _zeta_negative(s, q):
 def _zeta(s, q):
     ordinary = _select_piecewise(q <= 0, _zeta_negative, _zeta_positive, s, q)
     ordinary = xp.where((q <= 0) & ((q == xp.floor(q)) | xp.isinf(s)), xp.inf, ordinary)
-    return xp.where(s == 1, xp.inf, xp.where(s < 1, xp.nan, ordinary))
+    return xp.where(s > 1, ordinary, xp.where((s == 1) & ~xp.isnan(q), xp.inf, xp.nan))
 
 
 def _trigamma(x):

@@ -109,7 +109,7 @@ RULES = {
         ),
         Rule(
             "softplus",
-            f="X t = a * beta; return t > limit ? a : log1p(exp(t > limit ? (X)(0) : t)) / beta;",
+            f="X t = a * beta; return t > limit ? a : ((t > 0 ? t : (X)(0)) + log1p(exp(-fabs(t)))) / beta;",
             numbers=("beta", "limit"),
         ),
         Rule(

@@ -143,7 +143,7 @@ FUNCTION R s_zeta_left(R s, R q) {{
     return s_zeta_right(s, fraction) + (fmod(s, (R)2) == 0 ? rest : -rest);
 }}
 FUNCTION R s_zeta(R s, R q) {{
-    if (s == 1) return INFINITY;
+    if (s == 1 && q == q) return INFINITY;
     if (!(s > 1)) return NAN;
     if (q <= 0 && (q == floor(q) || isinf(s))) return INFINITY;
     return q <= 0 ? s_zeta_left(s, q) : s_zeta_right(s, q);

@@ -302,11 +302,14 @@ _elu_backward = _from_formula(
     "grad x",
     "alpha scale input_scale",
 )
-_softplus = _from_formula(
-    "softplus_cpu",
-    "scaled = x * beta\nout = where(scaled > threshold, x, log1p(exp(minimum(scaled, threshold))) * reciprocal_beta)",
-    "x",
-    "beta threshold reciprocal_beta",
+_softplus, _softplus_beyond_exp = (
+    _from_formula(
+        "softplus_cpu",
+        f"scaled = x * beta\nout = where(scaled > threshold, x, ({curve}) * reciprocal_beta)",
+        "x",
+        "beta threshold reciprocal_beta",
+    )
+    for curve in ("log1p(exp(minimum(scaled, threshold)))", "log1p(exp(-absolute(scaled))) + maximum(scaled, 0)")
 )
 _RELU6_SHIFTED = "clip(x + 3, 0, 6) * 0.16666666666666666"
 hardsigmoid = _from_formula("hardsigmoid_cpu", f"out = {_RELU6_SHIFTED}")
@@ -330,7 +333,8 @@ def elu(input, alpha=1.0):
 
 
 def softplus(input, beta=1.0, threshold=20.0):
-    return _softplus(input, beta, threshold, 1.0 / beta)
+    run = _softplus if threshold <= 80 else _softplus_beyond_exp  # where e^threshold is infinite
+    return run(input, beta, threshold, 1.0 / beta if beta else math.copysign(math.inf, beta))
 
 
 def softshrink(input, lambd=0.5):

@@ -110,11 +110,17 @@ class _Attention:
         """Return the number of keys that some rows see."""
         return min(self.columns, rows.stop) if self.is_causal else self.columns
 
-    def apply_mask(self, scores, heads, rows):
-        """Apply the causal or additive mask to scores."""
+    def apply_mask(self, scores, heads, rows, any_score=False):
+        """Apply the causal or additive mask to scores. `any_score` says that later ones may be NaN or infinite, to
+        which a mask cannot be added.
+        """
         if self.is_causal and rows.start < self.columns:
             part = scores[..., rows.start :]
-            np.add(part, _make_causal_mask(part.shape[-2], part.shape[-1], self.dtype), out=part)
+            mask = _make_causal_mask(part.shape[-2], part.shape[-1], self.dtype)
+            if any_score:
+                np.copyto(part, mask, where=mask < 0)
+            else:
+                np.add(part, mask, out=part)
         if self.mask is not None:
             part = self.mask[heads][:, :, rows]
             if part.dtype.kind == "b":
@@ -232,7 +238,7 @@ def _compute_forward_tile(a, out, sums, shifts, heads, chunks):
         np.vecdot(scores, ones(seen, a.dtype), out=total[..., 0])
         if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
             np.matmul(scaled, keys[..., :seen], out=scores)
-            a.apply_mask(scores, heads, rows)
+            a.apply_mask(scores, heads, rows, any_score=True)
             shifts.append((total, _compute_softmax_numerator(scores, total)))
         np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)

@@ -21,7 +21,7 @@ _UFUNCS: dict[type, str] = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "mult
 # These take `out` by keyword alone. The others take it in less time by position.
 _KEYWORD_OUT = frozenset(("maximum", "minimum", "clip"))
 _FUNCTIONS = (
-    *_UFUNCS.values(), "negative", "sqrt", "exp", "expm1", "log1p", "reciprocal", "copyto", *_KEYWORD_OUT,
+    *_UFUNCS.values(), "absolute", "negative", "sqrt", "exp", "expm1", "log1p", "reciprocal", "copyto", *_KEYWORD_OUT,
 )  # fmt: skip
 _COMPARISONS: dict[type, str] = {ast.Gt: ">", ast.Lt: "<", ast.GtE: ">=", ast.LtE: "<="}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from torchlite._dispatch.shape_and_value_checks import diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.kernel_sources import rearrange as texts
@@ -82,7 +84,7 @@ def _keep_triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
         height, width = x.shape[-2:]
         rows = out.size // width
         take, items, group = choose_work_sizes(device, rows, max(1, 1024 // width))
-        diagonal = max(min(diagonal, width), -height)
+        diagonal = max(min(operator.index(diagonal), width), -height)
         device.function(texts.TRIANGLE, "triangle", "ppiiiiii", (16,), T=copy_kind(x))(
             items, group, x, out, rows, take, height, width, diagonal, lower
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from torchlite._dispatch.shape_and_value_checks import (
+    check_flat_target,
     check_gather,
     check_index_add,
     check_index_copy,
@@ -262,14 +263,15 @@ def _index_fill_into(input, dim, index, value):
 # Flat indices
 
 
-def _check_flat_index(name, index):
+def _check_flat_index(name, did, index, size):
     if index.kind != "i64":
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
+    check_flat_target(name, did, size, index.size)
     return as_contiguous_index(index)
 
 
 def take(input, index):
-    places, x = _check_flat_index("take", index), as_contiguous(input)
+    places, x = _check_flat_index("take", "tried to take from", index, input.size), as_contiguous(input)
     return take_slices(
         ThreeDimView(x, (1, x.size, 1), (0, 1, 0)),
         places,
@@ -282,7 +284,7 @@ def take(input, index):
 
 def _put_into(input, index, source, accumulate=False):
     check_put(input, index, source)
-    places, sizes = _check_flat_index("put_", index), (1, index.size, 1)
+    places, sizes = _check_flat_index("put_", "Tried to put elements into", index, input.size), (1, index.size, 1)
     values = ThreeDimView(as_contiguous(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import operator
 
 from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
 from torchlite._dispatch.shapes import infer_expand_geometry, infer_size, wrap_dim
@@ -146,7 +147,7 @@ def _narrow(input, dim, start, length):
 def select(input, dim, index):
     if not input.shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim = wrap_dim(dim, input.ndim)
+    dim, index = wrap_dim(dim, input.ndim), operator.index(index)
     shape, steps = input.shape, input.steps
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")

@@ -87,13 +87,7 @@ def _resample_last_dims(x: Array, lengths, mode: str, how, factors, antialias: b
     nearest = mode in ("nearest", "nearest-exact")
     work = x.kind if x.kind in ("f64", "f32") or nearest and not transposed else "f32"
     sizes = [(x.shape[x.ndim - count + i], lengths[i]) for i in range(count)]
-    todo = [
-        i
-        for i in range(count)
-        if not shared._is_identity(
-            *(sizes[i][::-1] if transposed else sizes[i]), mode=mode, factor=factors[i], antialias=antialias
-        )
-    ]
+    todo = [i for i in range(count) if not shared._is_identity(*sizes[i], factors[i])]
     if not todo:
         return clone_row_major(x)
     out, real = as_contiguous(x), np.float64 if x.kind == "f64" else np.float32
