@@ -48,13 +48,15 @@ new = object.__new__
 PYTHON_SCALARS = (int, float, complex)
 Tensor: Any = None  # set by `set_tensor_classes`; module globals, since every wrapped result reads one
 Parameter: Any = None
+_PLAIN_CLASSES: frozenset = frozenset()
 set_dtype: Any = None  # writes a tensor's dtype where its class may have a property of that name
 
 
 def set_tensor_classes(tensor: type, parameter: type) -> None:
     """Register the tensor classes of `torchlite._tensor`, which imports this module."""
-    global Tensor, Parameter, set_dtype
+    global Tensor, Parameter, _PLAIN_CLASSES, set_dtype
     Tensor, Parameter = tensor, parameter
+    _PLAIN_CLASSES = frozenset((tensor, parameter))
     set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
     GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
     GLOBALS["PLAIN"].update((tensor, parameter))
@@ -274,6 +276,12 @@ def to_raw(value):
     if value.__class__ in (list, tuple) and value and any(isinstance(v, Tensor) for v in value):
         return [to_raw(v) for v in value]
     return value
+
+
+def are_plain_tensors(value) -> bool:
+    """True for a list or tuple of at least one tensor, all plain."""
+    kind = value.__class__
+    return (kind is list or kind is tuple) and bool(value) and _PLAIN_CLASSES.issuperset({*map(type, value)})
 
 
 def arrays_of_one_dtype(items):

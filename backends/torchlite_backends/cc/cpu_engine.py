@@ -194,6 +194,11 @@ class Engine:
         except NotBuiltError:
             return None
 
+    def run_and_keep(self, device: Any, run: Callable[[], Any], arguments: tuple) -> tuple[Any, Any]:
+        from .repeated_launch import run_and_keep
+
+        return run_and_keep(device, run, arguments)
+
     def words(self, state: int, out: Any) -> bool:
         from .native_mt19937 import fill_words
 

@@ -124,6 +124,10 @@ class CpuEngine(Protocol):
     # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
 
+    # `(device, run, arguments)`: the result of `run()`, a kernel's call, and its launch as a function of such arguments
+    # or None. None if launches are not kept.
+    run_and_keep: Callable[..., tuple[Any, Any]] | None
+
     # `(words, state, arrays) -> bool`: gamma, binomial or Poisson samples from words of PyTorch's stream, as far as
     # they last (`torchlite_backends.numpy.native_sampling`). None if NumPy is to do it.
     samples: Callable[[Any, Any, tuple], bool] | None

@@ -81,7 +81,7 @@ class Engine:
         return self.device()
 
     products = gemv = None
-    words = cast_half = half_gemv = samples = normals = permutation = None
+    words = cast_half = half_gemv = samples = normals = permutation = run_and_keep = None
 
     def min_gemm_muls(self) -> int:
         """Return no minimum: this engine computes no products."""
