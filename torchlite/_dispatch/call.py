@@ -300,10 +300,16 @@ def arrays_of_one_dtype(items):
     return [item._tl_array for item in items]
 
 
+def _size_of(raw) -> int:
+    size = getattr(raw, "size", 0)
+    return size if size.__class__ is int else 0
+
+
 def call_kernel(op: Op, table, raw, values):
     positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
-    kernel = getattr(table.for_size(positional[0]) if positional else table, op.name)
+    sized = positional[:2] if op.tags & POINTWISE else positional[:1]  # the first may be a number
+    kernel = getattr(table.for_size(max(sized, key=_size_of)) if sized else table, op.name)
     if op.scalar_rounding == "never" and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .native_half import row_sum_kernels
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
 # Elements of rows that are added up by themselves at most, and of a part of columns.
@@ -112,7 +113,7 @@ ENTRY_PER_DTYPE(row_products, Rows)
 ENTRY_PER_DTYPE(column_sums, Columns)
 """
 )
-_row_sum_kernels = make_kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")
+_row_sum_kernels = {**make_kernel_per_dtype(_SOURCE, "row_sums", "QQqqq"), **row_sum_kernels}
 _row_nansum_kernels = make_kernel_per_dtype(_SOURCE, "row_nansums", "QQqqq")
 _row_product_kernels = make_kernel_per_dtype(_SOURCE, "row_products", "QQqqq")
 _column_sum_kernels = make_kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
@@ -124,7 +125,9 @@ def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtyp
 
 
 def _sum_in_double(device: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
+    if input.dtype not in _row_sum_kernels or not (input.size and input.ndim):
+        return None
+    if dtype is not None and dtype.np != input.dtype:
         return None
     if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the common case first
         shape, d = input.shape, dim % input.ndim
@@ -227,7 +230,7 @@ def prod(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dty
 
 
 def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int) -> np.ndarray | None:
-    if after < _MIN_COLUMNS or count < 2:
+    if after < _MIN_COLUMNS or count < 2 or x.dtype not in _column_sum_kernels:
         return None
     blocks = -(-after // 1024)
     height = min(_MAX_SEQUENTIAL_ROWS, max(_COLUMN_PART // min(after, 1024), -(-count // _ENOUGH_PARTS)))

@@ -87,7 +87,10 @@ class NumpyBackend:
             if engine.products is not None:
                 deterministic_gemm.native_gemm.parts = engine.products
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
-            half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
+            halves = half_casts.native_halves
+            halves.cast, halves.gemv, halves.dot, halves.number = (
+                engine.cast_half, engine.half_gemv, engine.half_dot, engine.half_number
+            )  # fmt: skip
         else:
             from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
 
