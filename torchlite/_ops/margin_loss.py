@@ -191,7 +191,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
     safe = F.where(listed, labels, F._zeros_like(labels))
     is_target = F.scatter_add(F._zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0
-    # Of the other classes, in order, those above a limit count, each by its distance. Their sum is that of the last ones.
+    # Of the other classes, those above a limit count, each by its distance: the last ones of their order.
     limit = F.to(F.gather(x, 1, safe), float64) - 1
     others = F.masked_fill(F.to(x, float64), is_target, -math.inf)
     ranked = F.sort(others, 1)[0]

@@ -1,4 +1,7 @@
-"""Native special functions of float32, by the polynomials of `torchlite_backends.numpy.float_special` in double."""
+"""Native special functions of float32, and the next numbers of float32 and float64.
+
+The functions are the polynomials of `torchlite_backends.numpy.float_special`, in double.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from torchlite_backends.kernel_sources.c_preamble import CPP
 from torchlite_backends.numpy.float_special import ERFCX, ERFINV, ERFINV_TAIL
 
-from .native_kernel import F32, TYPE_DEFINITIONS, NativeKernel
+from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel
 
 # Elements from which the call costs less than NumPy's, and of an item.
 _LEAST, _BLOCK = 1 << 10, 1 << 10
@@ -76,12 +79,36 @@ static INLINE D ndtr_of(D x) { return 0.5 * erfc_of(x * -0.7071067811865475244);
         } \
         return 0; \
     }
+struct Pairs { const void *x, *y; void* out; i64 count; };
+template <class T, class I> static INLINE void next_of(const Pairs& of, i64 begin, i64 end) {
+    const T *x = (const T*)of.x, *y = (const T*)of.y;
+    T* out = (T*)of.out;
+    const i64 last = least(end * BLOCK, of.count);
+    const I sign = (I)1 << (8 * sizeof(I) - 1);
+    #pragma GCC ivdep
+    for (i64 i = begin * BLOCK; i < last; i++) {
+        const T a = x[i], b = y[i], both = a + b;
+        I bits, other, nan;
+        memcpy(&bits, &a, sizeof a);
+        memcpy(&other, &b, sizeof b);
+        memcpy(&nan, &both, sizeof a);
+        const I away = (a < b) == (bits >= 0) ? 1 : -1;  // from zero
+        I found = (bits & ~sign) == 0 ? (other & sign) + 1 : (I)(bits + away);
+        found = a == b ? other : found;
+        found = a != a || b != b ? nan : found;
+        memcpy(out + i, &found, sizeof a);
+    }
+}
+static int next_f32(const Pairs& of, i64 begin, i64 end) { return next_of<float, int32_t>(of, begin, end), 0; }
+static int next_f64(const Pairs& of, i64 begin, i64 end) { return next_of<double, int64_t>(of, begin, end), 0; }
 FUNCTION(erfc)
 FUNCTION(erfinv)
 FUNCTION(ndtr)
 }
 using namespace cc;
 #undef char
+ENTRY(next_f32, Pairs)
+ENTRY(next_f64, Pairs)
 ENTRY(erfc, Numbers)
 ENTRY(erfinv, Numbers)
 ENTRY(ndtr, Numbers)
@@ -103,6 +130,22 @@ def _make_kernel(op: str, name: str) -> Any:
     return kernel
 
 
+_NEXT_KERNELS = {dtype: NativeKernel(_SOURCE, f"next_{short}", "QQQq") for dtype, short in FLOATS.items()}
+
+
+def nextafter(device: Any, input: Any, other: Any) -> Any:
+    if input.__class__ is not np.ndarray or other.__class__ is not np.ndarray or input.dtype not in FLOATS:
+        return None
+    if input.dtype != other.dtype or input.shape != other.shape or input.size < _LEAST:
+        return None
+    if not (input.flags.c_contiguous and other.flags.c_contiguous):
+        return None
+    out = np.empty(input.shape, input.dtype)
+    given = input, other, out, input.size
+    return out if _NEXT_KERNELS[input.dtype](device, -(-input.size // _BLOCK), 3 * input.nbytes, *given) else None
+
+
 kernels = {
-    op: _make_kernel(op, name) for op, name in (("erfc", "erfc"), ("erfinv", "erfinv"), ("special_ndtr", "ndtr"))
+    "nextafter": nextafter,
+    **{op: _make_kernel(op, name) for op, name in (("erfc", "erfc"), ("erfinv", "erfinv"), ("special_ndtr", "ndtr"))},
 }

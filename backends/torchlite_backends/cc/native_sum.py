@@ -242,4 +242,10 @@ def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int
     return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
 
 
-kernels = {"sum": sum, "mean": mean, "nansum": nansum, "prod": prod}
+def _adaptive_avg_pool(device: Any, input: Any, output_size: Any) -> Any:
+    if any(n != 1 for n in output_size):
+        return None
+    return mean(device, input, tuple(range(input.ndim - len(output_size), input.ndim)), True)
+
+
+kernels = {"_adaptive_avg_pool": _adaptive_avg_pool, "sum": sum, "mean": mean, "nansum": nansum, "prod": prod}

@@ -41,3 +41,16 @@ def test_special_numbers():
 def test_other_arrays_are_declined():
     for x in (np.ones(9, "f4"), np.ones(9_999), np.ones((99, 99), "f4").T[:50]):
         assert native_special.kernels["erfc"](Device(), x) is None
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_next_numbers(dtype):
+    rng = np.random.default_rng(2)
+    limits = np.finfo(dtype)
+    some = [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, limits.max, -limits.max, limits.tiny, limits.smallest_subnormal]
+    x, y = (np.concatenate([rng.choice(some, 4000), rng.standard_normal(99)]).astype(dtype) for _ in range(2))
+    found = native_special.nextafter(Device(), x, y)
+    want = np.nextafter(x, y)
+    assert np.array_equal(found, want, equal_nan=True)
+    assert (np.signbit(found) == np.signbit(want))[~np.isnan(want)].all()
+    assert native_special.nextafter(Device(), x, y[:1]) is None
