@@ -19,13 +19,15 @@ from .engine_selection import CpuEngine
 _NEVER_SIZE = 1 << 62
 # Pointwise ops, whose launch depends on shapes, dtypes and numbers.
 REPEATED = frozenset(
-    """abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh ceil _clamp_scalars clamp_max clamp_min
-    copysign cos cosh digamma div elu _elu _elu_backward eq erf erfc erfinv exp exp2 expm1 floor fmax fmin frac ge gelu
-    _gelu_backward gt hardshrink hardsigmoid hardswish hypot isfinite isinf isnan le leaky_relu _leaky_relu_backward
-    _lerp_scalar _lerp_tensor lgamma log log10 log1p log2 logaddexp logaddexp2 logit lt maximum minimum mish
-    _mish_backward mul nan_to_num ne neg pow _prelu reciprocal relu _relu_backward round rsqrt sgn sigmoid sign silu
-    _silu_backward sin sinc sinh softplus softshrink special_entr special_erfcx special_i0e special_i1e
-    special_log_ndtr special_ndtr special_ndtri sqrt square sub tan tanh threshold _trunc_divide trunc where _where
+    """abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh ceil clamp_max clamp_min _clamp_scalars
+    copysign cos cosh digamma div _elu elu _elu_backward eq erf erfc erfinv exp exp2 expm1 floor fmax fmin frac ge
+    gelu _gelu_backward gt hardshrink hardsigmoid hardswish heaviside hypot isclose isfinite isinf isnan le
+    leaky_relu _leaky_relu_backward _lerp_scalar _lerp_tensor lgamma log log10 log1p log2 logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logit lt maximum minimum mish _mish_backward mul nan_to_num ne
+    neg pow _prelu reciprocal relu _relu_backward round rsqrt sgn sigmoid sign silu _silu_backward sin sinc sinh
+    softplus softshrink special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+    special_entr special_erfcx special_i0e special_i1e special_log_ndtr special_ndtr special_ndtri
+    special_spherical_bessel_j0 sqrt square sub tan tanh threshold trunc _trunc_divide _where where
     """.split()
 )
 
