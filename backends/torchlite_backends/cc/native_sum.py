@@ -21,7 +21,7 @@ _SOURCE = (
     TYPE_DEFINITIONS
     + VECTOR_TEMPLATES
     + r"""
-// Rows of `length`, each in pieces of `step`, whose sums are double. Sums of 64 numbers are of T.
+// Rows of `length`, each in pieces of `step`, whose sums are double. Sums of 16 numbers are of T.
 struct Rows { const void* x; void* out; i64 length, pieces, step; };
 // With `SKIPS` a NaN counts as zero.
 template <class T, bool SKIPS> static inline int added_rows(const Rows& of, i64 begin, i64 end) {
@@ -35,7 +35,7 @@ template <class T, bool SKIPS> static inline int added_rows(const Rows& of, i64 
         double all = 0;
         i64 i = 0;
         while (i < n) {
-            const i64 end = least(n, i + 64 * 8 * W);
+            const i64 end = least(n, i + 16 * 8 * W);
             V sums[8] = {};
             for (; i + 8 * W <= end; i += 8 * W) {
                 for (int k = 0; k < 8; k++) {
