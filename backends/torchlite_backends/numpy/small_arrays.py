@@ -194,6 +194,14 @@ def cat(tensors, dim=0):
             return np.concatenate(tensors)
         except (TypeError, ValueError):
             pass  # the other kernel's error
+    elif dim.__class__ is int and first.flags.c_contiguous:
+        try:
+            out = np.concatenate(tensors, dim)
+        except ValueError:
+            pass  # an error, or empty vectors beside other arrays
+        else:
+            if out.flags.c_contiguous:
+                return out
     # NumPy orders the result's memory like the operands', which takes another copy to undo.
     kept = [t for t in tensors if t.shape != (0,)]
     if not is_joined_row_major(kept, dim):
