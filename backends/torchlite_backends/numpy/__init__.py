@@ -87,10 +87,8 @@ class NumpyBackend:
             if engine.products is not None:
                 deterministic_gemm.native_gemm.parts = engine.products
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
-            halves = half_casts.native_halves
-            halves.cast, halves.gemv, halves.dot, halves.number = (
-                engine.cast_half, engine.half_gemv, engine.half_dot, engine.half_number
-            )  # fmt: skip
+            half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
+            half_casts.native_halves.dot, half_casts.native_halves.number = engine.half_dot, engine.half_number
         else:
             from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
 
