@@ -386,7 +386,7 @@ _ARGUMENTS = {
     "quantile": ".5",
     "nanquantile": ".5",
     "renorm": "2, 0, 1.",
-    "flip": "0",
+    "flip": "(0,)",
     "mode": "1",
 }
 _SKIPPED = "bitwise_not bincount positive asin acosh logdet".split()

@@ -115,3 +115,20 @@ def test_stack_of_different_shapes(shapes):
     for dim in (0, 1):
         with pytest.raises((RuntimeError, IndexError), match="stack expects each tensor|Dimension out of range"):
             torch.stack([torch.zeros(shape) for shape in shapes], dim)
+
+
+@pytest.mark.parametrize(
+    "kind", [np.float16, np.float32, np.float64, np.int8, np.uint8, np.int64, np.bool_, np.complex64]
+)
+def test_numbers_of_numpy_have_their_dtype(kind):
+    found = torch.tensor([[kind(1), kind(0)], [kind(1), kind(1)]])
+    assert str(found.dtype).endswith(np.dtype(kind).name) and found.tolist() == [[1, 0], [1, 1]]
+
+
+def test_numbers_of_numpy_in_another_dtype():
+    x = [np.float64(1.5), np.float64(1e300)]
+    assert torch.tensor(x, dtype=f32).tolist() == [1.5, float("inf")]
+    assert torch.tensor([np.float32(1.5)], dtype=torch.float64).tolist() == [1.5]
+    assert torch.tensor([np.int64(3), np.float32(1.5)]).tolist() == [3.0, 1.5]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor(x, dtype=i64)

@@ -48,6 +48,8 @@ _ACTIVATIONS = (
 ).split()
 _BINARY = "add sub mul div maximum minimum fmax fmin pow atan2 hypot fmod remainder floor_divide copysign".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
+_TRUTH = "logical_and logical_or logical_xor isclose heaviside nextafter".split()
+_BESSEL = "bessel_j0 bessel_j1 bessel_y0 bessel_y1 spherical_bessel_j0 airy_ai".split()
 
 
 def add_parser(commands: Any) -> None:
@@ -235,6 +237,13 @@ def _run_elementwise_ops(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     for name in _COMPARISONS:
         for b in (y, 0.5, y[0]):
             yield lambda name=name, b=b: getattr(torch, name)(x, b)
+    for name in _TRUTH:
+        yield lambda name=name: getattr(torch, name)(x, y)
+    yield lambda: torch.logical_not(x)
+    yield lambda: torch.flip(x, (1,))
+    if dtype is torch.float32:
+        for name in _BESSEL:
+            yield lambda name=name: getattr(torch.special, name)(x)
     for b in (y, 1.5, y[0]):
         yield lambda b=b: torch.where(x > 0, x, b)
     yield lambda: x.masked_fill(x > 0, 0.0)

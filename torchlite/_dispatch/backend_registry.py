@@ -168,15 +168,21 @@ def _resolve_kernel(record: Op, kernels: dict, table: KernelTable):
 def _refuse_dtypes(record: Op, kernel, table: KernelTable):
     """A kernel behind the test of what its op refuses."""
     refuses, dtype_of = record.refuses, table.dtype_of
+    accepted = set()  # dtypes of raw arrays
 
     def run_if_dtype_is_accepted(input, *args, dtype=None, **kwargs):
+        if dtype is None and input.dtype in accepted:
+            return kernel(input, *args, **kwargs)
         d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
         word = refuses.get((which, d.category)) or refuses.get((which, d))
         if isinstance(word, Exception):
             raise type(word)(*word.args)
         if word is not None:
             raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
-        return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)
+        if dtype is not None:
+            return kernel(input, *args, dtype=dtype, **kwargs)
+        accepted.add(input.dtype)
+        return kernel(input, *args, **kwargs)
 
     run_if_dtype_is_accepted.plain = kernel  # type: ignore[attr-defined]  # fusion reads its arguments
     return run_if_dtype_is_accepted

@@ -48,13 +48,15 @@ new = object.__new__
 PYTHON_SCALARS = (int, float, complex)
 Tensor: Any = None  # set by `set_tensor_classes`; module globals, since every wrapped result reads one
 Parameter: Any = None
+_PLAIN_CLASSES: frozenset = frozenset()
 set_dtype: Any = None  # writes a tensor's dtype where its class may have a property of that name
 
 
 def set_tensor_classes(tensor: type, parameter: type) -> None:
     """Register the tensor classes of `torchlite._tensor`, which imports this module."""
-    global Tensor, Parameter, set_dtype
+    global Tensor, Parameter, _PLAIN_CLASSES, set_dtype
     Tensor, Parameter = tensor, parameter
+    _PLAIN_CLASSES = frozenset((tensor, parameter))
     set_dtype = tensor.dtype.__set__  # type: ignore[attr-defined]
     GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
     GLOBALS["PLAIN"].update((tensor, parameter))
@@ -276,6 +278,12 @@ def to_raw(value):
     return value
 
 
+def are_plain_tensors(value) -> bool:
+    """True for a list or tuple of at least one tensor, all plain."""
+    kind = value.__class__
+    return (kind is list or kind is tuple) and bool(value) and _PLAIN_CLASSES.issuperset({*map(type, value)})
+
+
 def arrays_of_one_dtype(items):
     """The raw arrays of plain tensors of one dtype on one device; None for any others."""
     first = items[0]
@@ -292,10 +300,16 @@ def arrays_of_one_dtype(items):
     return [item._tl_array for item in items]
 
 
+def _size_of(raw) -> int:
+    size = getattr(raw, "size", 0)
+    return size if size.__class__ is int else 0
+
+
 def call_kernel(op: Op, table, raw, values):
     positional = [r for r, p in zip(raw, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: r for r, p in zip(raw, op.params, strict=True) if p.kwonly}
-    kernel = getattr(table.for_size(positional[0]) if positional else table, op.name)
+    sized = positional[:2] if op.tags & POINTWISE else positional[:1]  # the first may be a number
+    kernel = getattr(table.for_size(max(sized, key=_size_of)) if sized else table, op.name)
     if op.scalar_rounding == "never" and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:

@@ -376,6 +376,7 @@ GLOBALS.update(
     without_interceptors=call.without_interceptors,
     wrap_and_record=call.wrap_and_record,
     homogeneous_arrays=call.arrays_of_one_dtype,
+    are_plain_tensors=call.are_plain_tensors,
     finish_unrecorded=call.finish_unrecorded,
     refuse_gradient=call.refuse_gradient,
     mark_unrecorded_view=mark_unrecorded_view,

@@ -95,6 +95,9 @@ op(
 
 def _check_target(input, target, weight):
     """The errors of a target of class indices."""
+    shape, found = input.shape, target.shape
+    if len(shape) == 2 and len(found) == 1 and shape[0] == found[0] and target.dtype is int64 and weight is None:
+        return
     if input.ndim < 1:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input.ndim > 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):

@@ -2,7 +2,20 @@
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, in_place_calls, memory_layout, op
+from .._dispatch import (
+    DEFAULT,
+    INPLACE,
+    MODE,
+    NONDIFF,
+    VIEW,
+    Out,
+    Overlap,
+    call,
+    composite,
+    in_place_calls,
+    memory_layout,
+    op,
+)
 from .._dispatch.autograd_graph import (
     adopt_memory_counter,
     base_of,
@@ -26,6 +39,7 @@ from .._dispatch.shape_and_value_checks import check_new_size
 from .._dispatch.shapes import broadcast_shapes, memory_format_strides
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor.nested_sequences import numbers_to_array
+from .._types.dtypes import bool_
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 from ._gradient_helpers import make_missing_derivative_formula
 from .node_graphs import number_or_tensor
@@ -349,7 +363,15 @@ _set = op(
 )
 
 
-_LONG_COMPARISON = 1 << 14  # elements from which `equal` compares the first ones alone first
+# A kernel may stop at the first difference.
+op(
+    "_equal(Tensor input, Tensor other)",
+    where="",
+    promote=DEFAULT,
+    tags=NONDIFF,
+    composite=lambda F, input, other: F.all(F.eq(input, other)),
+    shape_fn=lambda: ((), bool_),
+)
 
 
 @composite("equal(Tensor input, Tensor other)", opaque="values")
@@ -371,18 +393,12 @@ def equal(F, input, other):
     """
     if not hasattr(other, "_tl_array"):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input.device != other.device:
+    if input._tl_kernels is not other._tl_kernels and input.device != other.device:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"
         )
-    if tuple(input.shape) != tuple(other.shape):
-        return False
-    if input.numel() > _LONG_COMPARISON and input.is_contiguous() and other.is_contiguous():
-        parts = [x.reshape(-1)[: _LONG_COMPARISON >> 4] for x in (input, other)]  # where most unequal tensors differ
-        if not F.all(F.eq(*parts)):
-            return False
-    return bool(F.all(F.eq(input, other)))
+    return input.shape == other.shape and bool(F._equal(input, other))
 
 
 def _squeeze_in_place_graph(call):

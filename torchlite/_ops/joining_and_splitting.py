@@ -481,10 +481,12 @@ def atleast_3d(F, tensors):
 
 
 def _reshape_each_for_stack(name, tensors, ndim, reshaped):
-    """The tensors of a list, those of fewer dimensions as a function reshapes each. RuntimeError for none."""
+    """The tensors of a list, those of fewer dimensions as a function reshapes each. RuntimeError for an empty list."""
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    return [t if t.ndim >= ndim else reshaped(t) for t in tensors]
+    if [t for t in tensors if t.ndim < ndim]:
+        return [t if t.ndim >= ndim else reshaped(t) for t in tensors]
+    return tensors
 
 
 @composite(
@@ -507,7 +509,7 @@ def hstack(F, tensors):
         `torch.cat`.
     """
     tensors = _reshape_each_for_stack("hstack", tensors, 1, _to_1d)
-    return F.cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
+    return F.cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 @composite(

@@ -142,10 +142,13 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
+_LEAST_MAX = 65504  # the largest number of float16, which other dtypes exceed
+
+
 def _huber(F, input, target, delta):
     """Half the square of errors within delta, else linear. The second derivative at delta is 0, as that of hardtanh."""
     error = input - target
-    limit = min(delta, finfo(error.dtype).max)
+    limit = delta if delta <= _LEAST_MAX else min(delta, finfo(error.dtype).max)
     near = F.hardtanh(error, -limit, limit)
     return near * (error - near * 0.5)
 
@@ -184,7 +187,8 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return apply_reduction(_huber(F, input, target, beta) / beta, reduction)
+    errors = _huber(F, input, target, beta)
+    return apply_reduction(errors if beta == 1 else errors / beta, reduction)
 
 
 @composite(

@@ -1,9 +1,11 @@
 """Margin losses, and the distances that they are made of."""
 
+import math
+
 from torchlite._dispatch import composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import broadcast_shapes
-from torchlite._types.dtypes import int64, promote_types
+from torchlite._types.dtypes import float64, int64, promote_types
 
 from .loss import LEGACY, _size_str, apply_reduction, reduction_of
 from .node_graphs import reduced, triplet_margin_loss_graph
@@ -189,10 +191,15 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
     safe = F.where(listed, labels, F._zeros_like(labels))
     is_target = F.scatter_add(F._zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0
-    right = F.gather(x, 1, safe)
-    hinge = F.relu(1 - right.unsqueeze(2) + x.unsqueeze(1))
-    counted = listed.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = F.where(counted, hinge, F._zeros_like(hinge)).sum((1, 2)) / classes
+    # Of the other classes, those above a limit count, each by its distance: the last ones of their order.
+    limit = F.to(F.gather(x, 1, safe), float64) - 1
+    others = F.masked_fill(F.to(x, float64), is_target, -math.inf)
+    ranked = F.sort(others, 1)[0]
+    place = F.searchsorted(ranked.detach(), limit.detach(), right=True)
+    sums = F.flip(F.cumsum(F.flip(F.cat([ranked, F._zeros_like(ranked[:, :1])], 1), (1,)), 1), (1,))
+    hinge = F.gather(sums, 1, place) - (classes - place) * limit
+    counted = listed & (place < classes)
+    loss = F.to(F.where(counted, hinge, F._zeros_like(hinge)).sum(1) / classes, input.dtype)
     return apply_reduction(loss if input.ndim == 2 else loss.reshape(()), reduction)
 
 

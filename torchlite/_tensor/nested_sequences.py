@@ -24,6 +24,7 @@ from .._types.package_name import is_torchlite_object
 _ITEMS = (list, tuple, range, np.ndarray)
 _NUMBERS = (bool, int, float, complex, np.generic)
 _LISTS, _PLAIN_NUMBERS = {list, tuple}, {bool, int, float, complex}
+_NUMPY_NUMBERS = {np.dtype(code).type for code in "?bhilqBHILQefdFD"}
 _BOOL, _LONG, _DOUBLE, _COMPLEX = map(np.dtype, ("?", "i8", "f8", "c16"))
 _TOO_LARGE = 1 << 64
 _HEAP_TYPE = 1 << 9  # of Python's type flags: a class that was not written in C
@@ -160,15 +161,25 @@ def flatten(data: Any) -> tuple[list | tuple, list[int], set[type]] | None:
 
 
 def from_plain_items(data: list | tuple, d: dtypes.dtype | None) -> tuple[np.ndarray, dtypes.dtype] | None:
-    """Python's numbers, or tensors of one element and dtype, in nested lists: an array that holds them until it is
-    cast, and its dtype. None for other data, and for items that raise.
+    """Python's numbers, NumPy's of one class, or tensors of one element and dtype, in nested lists: an array that holds
+    them until it is cast, and its dtype. None for other data, and for items that raise.
     """
     found = flatten(data)
     if found is None or not found[2]:
         return None
-    if found[2] == {call.Tensor}:
-        return _from_plain_tensors(*found[:2], d)
-    return _from_plain_numbers(*found, d) if found[2] <= _PLAIN_NUMBERS else None
+    items, sizes, kinds = found
+    if kinds <= _PLAIN_NUMBERS:
+        return _from_plain_numbers(items, sizes, kinds, d)
+    if kinds == {call.Tensor}:
+        return _from_plain_tensors(items, sizes, d)
+    return _from_numpy_numbers(items, sizes, kinds.pop(), d) if len(kinds) == 1 and kinds <= _NUMPY_NUMBERS else None
+
+
+def _from_numpy_numbers(items, sizes, kind, d):
+    own = from_np(np.dtype(kind))
+    if d is not None and d is not own and not d.category == own.category == dtypes.FLOAT:
+        return None  # the other function has the errors of numbers that the dtype does not hold
+    return np.array(items, own.np).reshape(sizes), d or own
 
 
 def _from_plain_tensors(items, sizes, d):

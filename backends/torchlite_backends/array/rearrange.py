@@ -56,7 +56,7 @@ def stack(tensors, dim=0):
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0].shape
     dim = wrap_dim(dim, len(first) + 1)
-    if not dim and first and len(set(map(len, tensors))) == 1:  # concatenate compares the other sizes
+    if not dim and first and len({t.shape[:1] for t in tensors}) == 1:  # concatenate compares the other sizes
         try:
             return xp.concatenate(tensors).reshape(len(tensors), *first)
         except ValueError:

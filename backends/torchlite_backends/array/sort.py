@@ -191,15 +191,20 @@ def _unique_rows_with_nan(input, dim):
 def _unique_runs(input, dim=None):
     """Return elements (or slices along `dim`) that differ from the previous one; inverse and counts as for unique."""
     x = input.reshape(-1) if dim is None else xp.moveaxis(input, wrap_dim(dim, input.ndim), 0)
-    starts = xp.ones((x.shape[0],), dtype=bool)
-    if x.shape[0] > 1:
-        starts[1:] = (x[1:] != x[:-1]).reshape(x.shape[0] - 1, prod(x.shape[1:])).any(axis=1)
-    inverse = xp.cumsum(starts, dtype=xp.int64) - 1
+    size = x.shape[0]
+    starts = xp.ones((size,), dtype=bool)
+    if size > 1:
+        differs = x[1:] != x[:-1]
+        starts[1:] = differs if x.ndim == 1 else differs.reshape(size - 1, prod(x.shape[1:])).any(axis=1)
+    inverse = starts.astype(xp.int64)
+    xp.cumsum(inverse, out=inverse)
+    inverse -= 1
     where = xp.flatnonzero(starts)
-    counts = xp.diff(xp.concatenate([where, xp.asarray([x.shape[0]])])).astype(xp.int64)
+    counts = xp.diff(where, append=size).astype(xp.int64, copy=False)
+    found = x.take(where, 0)  # in half the time of a mask
     if dim is None:
-        return x[starts], inverse.reshape(input.shape), counts
-    return xp.ascontiguousarray(xp.moveaxis(x[starts], 0, dim)), inverse, counts
+        return found, inverse.reshape(input.shape), counts
+    return xp.ascontiguousarray(xp.moveaxis(found, 0, dim)), inverse, counts
 
 
 def _nonzero_indices(input):

@@ -194,6 +194,27 @@ class Engine:
         except NotBuiltError:
             return None
 
+    def half_dot(self, first: Any, second: Any) -> Any:
+        from .native_half import dot
+
+        try:
+            return dot(self.device(), first, second)
+        except NotBuiltError:
+            return None
+
+    def half_number(self, op: str, first: Any, second: Any) -> Any:
+        from .native_half import with_number
+
+        try:
+            return with_number(self.device(), op, first, second)
+        except NotBuiltError:
+            return None
+
+    def run_and_keep(self, device: Any, run: Callable[[], Any], arguments: tuple) -> tuple[Any, Any]:
+        from .repeated_launch import run_and_keep
+
+        return run_and_keep(device, run, arguments)
+
     def words(self, state: int, out: Any) -> bool:
         from .native_mt19937 import fill_words
 

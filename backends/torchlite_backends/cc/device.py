@@ -105,6 +105,8 @@ class Function(Launcher):
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
+        if self.device.launched is not None:
+            self.device.launched.append(((), ()))  # one that is not repeated
         nbytes = 0
         values: list = []
         for code, value in zip(self.signature, arguments, strict=True):
@@ -128,6 +130,9 @@ class Function(Launcher):
         pack = self._packs.get(key)
         if pack is None:
             pack = self._packs[key] = _make_parameter_packer("Q" * len(buffers) + "x" * len(values), given)
+        if self.device.launched is not None:
+            count, sizes, _ = _launch_sizes(global_size, local_size, nbytes > _NONTEMPORAL_MIN_BYTES)
+            self.device.launched.append(((self, count, sizes, nbytes, pack, values), buffers))
         self._launch_now(global_size, local_size, pack(*given), nbytes)
 
     def _pack(self, values: list) -> Any:
@@ -229,6 +234,7 @@ template <class Of> INLINE Of fenced_(Of x) {
     def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
         return Function(self, program, name, signature)
 
+    launched: list[tuple] | None = None  # launches by `Function.start`, while `repeated_launch` notes them
     cached = _NONTEMPORAL_MIN_BYTES
     least_pairs = _MIN_BINARY_SIZE
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .native_half import pair
-from .native_kernel import TYPE_DEFINITIONS, make_kernel_per_dtype
+from .native_half import pair, with_number
+from .native_kernel import F32, TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Elements per work item, and the byte count that makes the launch shared: arrays of any size here are large enough.
 _CHUNK, _FORCE_THREADS = 1 << 12, 1 << 30
@@ -43,6 +43,8 @@ def _make_binary_kernel(name: str) -> Any:
     def kernel(device: Any, input: Any, other: Any) -> Any:
         if input.__class__ is not np.ndarray or not input.flags.c_contiguous:
             return None
+        if input.itemsize == 2 and not input.ndim and other.__class__ is np.ndarray and other.dtype == input.dtype:
+            return with_number(device, name, input.astype(F32).item(), other) if other.ndim else None
         if (
             other.__class__ is not np.ndarray
             or other.dtype != input.dtype

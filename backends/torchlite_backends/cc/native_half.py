@@ -1,4 +1,4 @@
-"""Half precision: casts from and to float32, arithmetic, and products of rows with a float32 vector.
+"""Half precision: casts from and to float32, arithmetic, sums, and products of rows with a float32 vector.
 
 NumPy converts float16 one element at a time. A product with a vector reads the halves once, and widens them in
 registers.
@@ -6,6 +6,7 @@ registers.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from .native_kernel import F32, TYPE_DEFINITIONS, NativeKernel
 
 # Elements of an item of a cast, and outputs of an item of a product.
 _BLOCK, _ROWS = 4096, 16
+# Numbers that are added up in float32.
+_SUMMED = 1024
 
 _SOURCE = (
     (
@@ -27,6 +30,10 @@ _SOURCE = (
 #endif
 struct Cast { const void* x; void* out; i64 count; };
 struct Pair { const uint16_t *a, *b; uint16_t* out; i64 count, one; };  // one: b is one number for all
+struct Scaled { const uint16_t* a; uint16_t* out; i64 count; double number; };
+struct Limits { const uint16_t* a; uint16_t* out; i64 count; double low, high; };
+struct Rows { const uint16_t* x; double* out; i64 length, pieces, step; };
+struct Dot { const uint16_t *a, *b; double* out; i64 count; };
 struct Product { const float* row; const uint16_t* lines; float* out; i64 count, depth, step; };
 #if defined(HAS_HALF)
 enum { W = 8 };
@@ -107,10 +114,93 @@ PAIRS(add, +)
 PAIRS(sub, -)
 PAIRS(mul, *)
 PAIRS(div, /)
+// One operand and one number of float32, in that order or the other one.
+#define SCALED(name, expression) \
+    template <class H> static int name(const Scaled& of, i64 begin, i64 end) { \
+        const i64 last = least(end * BLOCK, of.count); \
+        const __m256 number = _mm256_set1_ps((float)of.number); \
+        (void)number; \
+        i64 i = begin * BLOCK; \
+        for (; i + W <= last; i += W) { \
+            const __m256 x = H::load(of.a + i); \
+            H::store(of.out + i, expression); \
+        } \
+        if (i < last) { \
+            uint16_t few[W] = {}; \
+            memcpy(few, of.a + i, (last - i) * 2); \
+            const __m256 x = H::load(few); \
+            H::store(few, expression); \
+            memcpy(of.out + i, few, (last - i) * 2); \
+        } \
+        return 0; \
+    }
+SCALED(add_number, x + number)
+SCALED(sub_number, x - number)
+SCALED(mul_number, x * number)
+SCALED(div_number, x / number)
+SCALED(number_sub, number - x)
+SCALED(number_div, number / x)
+SCALED(roots, _mm256_sqrt_ps(x))
+template <class H> static int clamp(const Limits& of, i64 begin, i64 end) {
+    const i64 last = least(end * BLOCK, of.count);
+    const __m256 low = _mm256_set1_ps((float)of.low), high = _mm256_set1_ps((float)of.high);
+    for (i64 i = begin * BLOCK; i < last; i += W) {
+        const i64 n = least(W, last - i);
+        uint16_t few[W] = {};
+        if (n < W) memcpy(few, of.a + i, n * 2);
+        __m256 x = H::load(n < W ? few : of.a + i);
+        x = _mm256_blendv_ps(x, low, _mm256_cmp_ps(x, low, _CMP_LT_OQ));  // NaN stays
+        x = _mm256_blendv_ps(x, high, _mm256_cmp_ps(x, high, _CMP_GT_OQ));
+        if (n == W) H::store(of.out + i, x);
+        else {
+            H::store(few, x);
+            memcpy(of.out + i, few, n * 2);
+        }
+    }
+    return 0;
+}
 static inline float added_up(__m256 x) {
     __m128 v = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     v = _mm_add_ps(v, _mm_movehl_ps(v, v));
     return _mm_cvtss_f32(_mm_add_ss(v, _mm_shuffle_ps(v, v, 1)));
+}
+// Sums of SUMMED products, or numbers where `B` is false, are float32, and added up in double.
+template <class H, bool B> static inline double sum_of(const uint16_t* a, const uint16_t* b, i64 n) {
+    const __m256 zeros = _mm256_setzero_ps();
+    double all = 0;
+    for (i64 i = 0; i < n;) {
+        const i64 end = least(n, i + SUMMED);
+        __m256 sums[4] = {zeros, zeros, zeros, zeros};
+        for (; i + 4 * W <= end; i += 4 * W) for (int k = 0; k < 4; k++) {
+            const __m256 x = H::load(a + i + k * W);
+            sums[k] = sums[k] + (B ? x * H::load(b + i + k * W) : x);
+        }
+        for (; i < end; i += W) {
+            uint16_t few[2][W] = {};
+            const i64 some = least(W, end - i) * 2;
+            memcpy(few[0], a + i, some);
+            if (B) memcpy(few[1], b + i, some);
+            const __m256 x = H::load(few[0]);
+            sums[0] = sums[0] + (B ? x * H::load(few[1]) : x);
+        }
+        i = end;
+        all += added_up((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+    return all;
+}
+template <class H> static int row_sums(const Rows& of, i64 begin, i64 end) {
+    for (i64 item = begin; item < end; item++) {
+        const i64 start = item % of.pieces * of.step, n = least(of.step, of.length - start);
+        of.out[item] = sum_of<H, false>(of.x + item / of.pieces * of.length + start, 0, n);
+    }
+    return 0;
+}
+template <class H> static int dot(const Dot& of, i64 begin, i64 end) {
+    for (i64 item = begin; item < end; item++) {
+        const i64 start = item * BLOCK;
+        of.out[item] = sum_of<H, true>(of.a + start, of.b + start, least(BLOCK, of.count - start));
+    }
+    return 0;
 }
 template <class H, int R> static inline void dots(const Product& of, i64 j) {
     const uint16_t* lines[R];
@@ -163,6 +253,16 @@ template <class H> static int product(const Product& of, i64 begin, i64 end) {
 FOR_HALVES(widen, Cast)
 FOR_HALVES(narrow, Cast)
 FOR_HALVES(product, Product)
+FOR_HALVES(add_number, Scaled)
+FOR_HALVES(sub_number, Scaled)
+FOR_HALVES(mul_number, Scaled)
+FOR_HALVES(div_number, Scaled)
+FOR_HALVES(number_sub, Scaled)
+FOR_HALVES(number_div, Scaled)
+FOR_HALVES(roots, Scaled)
+FOR_HALVES(clamp, Limits)
+FOR_HALVES(row_sums, Rows)
+FOR_HALVES(dot, Dot)
 FOR_HALVES(add, Pair)
 FOR_HALVES(sub, Pair)
 FOR_HALVES(mul, Pair)
@@ -171,8 +271,11 @@ FOR_HALVES(div, Pair)
     )
     .replace("BLOCK", str(_BLOCK))
     .replace("ROWS", str(_ROWS))
+    .replace("SUMMED", str(_SUMMED))
 )
 _SHORT = {np.dtype("f2"): "f2", bfloat16.np: "b2"}
+_NUMBER_FIRST = {"add": "add_number", "sub": "number_sub", "mul": "mul_number", "div": "number_div"}
+_NUMBER_LAST = {op: f"{op}_number" for op in _NUMBER_FIRST}
 _kernels = {
     (name, dtype): NativeKernel(_SOURCE, f"{name}_{short}", codes)
     for name, codes in (
@@ -180,6 +283,10 @@ _kernels = {
         ("narrow", "QQq"),
         ("product", "QQQqqq"),
         *[(name, "QQQqq") for name in ("add", "sub", "mul", "div")],
+        *[(name, "QQqd") for name in (*_NUMBER_FIRST.values(), *_NUMBER_LAST.values(), "roots")],
+        ("clamp", "QQqdd"),
+        ("row_sums", "QQqqq"),
+        ("dot", "QQQq"),
     )
     for dtype, short in _SHORT.items()
 }
@@ -207,12 +314,90 @@ def half_gemv(device: Any, lines: np.ndarray, row: np.ndarray) -> np.ndarray | N
     return out if _kernels["product", lines.dtype](device, -(-count // _ROWS), nbytes, *given) else None
 
 
-def pair(device: Any, name: str, input: np.ndarray, other: np.ndarray) -> np.ndarray | None:
+def pair(
+    device: Any, name: str, input: np.ndarray, other: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray | None:
     """Return the sum, difference, product or quotient of a contiguous array of half precision and another of its shape
     and dtype, or of one element; None if nothing was done.
     """
     if input.dtype not in _SHORT or not input.size:
         return None
-    out = np.empty(input.shape, input.dtype)
+    out = np.empty(input.shape, input.dtype) if out is None else out
     given = input, other, out, input.size, other.size == 1
     return out if _kernels[name, input.dtype](device, -(-input.size // _BLOCK), 6 * input.size, *given) else None
+
+
+def with_number(device: Any, name: str, first: Any, second: Any) -> np.ndarray | None:
+    """Return the sum, difference, product or quotient of a contiguous array of half precision and a Python number, in
+    either order. It is computed in float32. None if nothing was done.
+    """
+    array, number = (first, second) if first.__class__ is np.ndarray else (second, first)
+    if array.dtype not in _SHORT or not array.size or not array.flags.c_contiguous:
+        return None
+    out = np.empty(array.shape, array.dtype)
+    kernel = _kernels[(_NUMBER_LAST if array is first else _NUMBER_FIRST)[name], array.dtype]
+    return out if kernel(device, -(-array.size // _BLOCK), 4 * array.size, array, out, array.size, number) else None
+
+
+def dot(device: Any, first: np.ndarray, second: np.ndarray) -> Any:
+    """Return the dot product of vectors of half precision as a float; None if nothing was done."""
+    if first.dtype not in _SHORT or not first.size or not (first.flags.c_contiguous and second.flags.c_contiguous):
+        return None
+    out = np.empty(-(-first.size // _BLOCK))
+    done = _kernels["dot", first.dtype](device, out.size, 4 * first.size, first, second, out, first.size)
+    return np.add.reduce(out) if done else None
+
+
+def sqrt(device: Any, input: Any) -> Any:
+    if input.dtype not in _SHORT or not input.size or not input.flags.c_contiguous:
+        return None
+    out = np.empty(input.shape, input.dtype)
+    given = input, out, input.size, 0.0
+    return out if _kernels["roots", input.dtype](device, -(-input.size // _BLOCK), 4 * input.size, *given) else None
+
+
+def _clamp_scalars(device: Any, input: Any, min: Any, max: Any) -> Any:
+    if input.dtype not in _SHORT or not input.size or not input.flags.c_contiguous:
+        return None
+    low, high = -math.inf if min is None else float(min), math.inf if max is None else float(max)
+    if low != low or high != high:
+        return None
+    out = np.empty(input.shape, input.dtype)
+    given = input, out, input.size, low, high
+    return out if _kernels["clamp", input.dtype](device, -(-input.size // _BLOCK), 4 * input.size, *given) else None
+
+
+def _make_in_place(name: str) -> Any:
+    def kernel(device: Any, target: Any, other: Any) -> Any:
+        if target.dtype not in _SHORT or not target.flags.c_contiguous or other.__class__ is not np.ndarray:
+            return None
+        if other.dtype != target.dtype or target.shape != other.shape and other.ndim or not other.flags.c_contiguous:
+            return None
+        if other is not target and np.may_share_memory(target, other):
+            return None
+        return pair(device, name, target, other, target)
+
+    kernel.__name__ = kernel.__qualname__ = f"{name}_"
+    return kernel
+
+
+kernels = {
+    "sqrt": sqrt,
+    "_clamp_scalars": _clamp_scalars,
+    "clamp_min": lambda device, input, min: _clamp_number(device, input, min, None),
+    "clamp_max": lambda device, input, max: _clamp_number(device, input, None, max),
+    **{f"{name}_": _make_in_place(name) for name in _NUMBER_FIRST},
+}
+
+
+def _clamp_number(device: Any, input: Any, low: Any, high: Any) -> Any:
+    """Return a clamp with one limit; None for one that is no number."""
+    limit = high if low is None else low
+    if limit.__class__ is np.ndarray and not limit.ndim and limit.dtype == input.dtype:
+        limit = limit.astype(F32).item()
+    if limit.__class__ not in (int, float):
+        return None
+    return _clamp_scalars(device, input, None if low is None else limit, None if high is None else limit)
+
+
+row_sum_kernels = {dtype: _kernels["row_sums", dtype] for dtype in _SHORT}

@@ -150,6 +150,9 @@ _MODULES = (
     "native_binary",
     "native_pooling",
     "native_grid_sampling",
+    "native_flip",
+    "native_special",
+    "native_half",
 )
 F32, F64, I64, I32 = map(np.dtype, ("f4", "f8", "i8", "i4"))
 FLOATS = {F32: "f32", F64: "f64"}

@@ -1,4 +1,4 @@
-"""Native sums and means over adjacent dimensions."""
+"""Native sums and means over adjacent dimensions, and products over the last ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .native_half import row_sum_kernels
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
 # Elements of rows that are added up by themselves at most, and of a part of columns.
@@ -20,32 +21,64 @@ _SOURCE = (
     TYPE_DEFINITIONS
     + VECTOR_TEMPLATES
     + r"""
-// Rows of `length`, each in pieces of `step`, whose sums are double. Sums of 64 numbers are of T.
+// Rows of `length`, each in pieces of `step`, whose sums are double. Sums of 16 numbers are of T.
 struct Rows { const void* x; void* out; i64 length, pieces, step; };
-template <class T> static int row_sums(const Rows& of, i64 begin, i64 end) {
+// With `SKIPS` a NaN counts as zero.
+template <class T, bool SKIPS> static inline int added_rows(const Rows& of, i64 begin, i64 end) {
     typedef Vector<T> X;
     typedef typename X::V V;
     const int W = X::W;
+    const V zeros = {};
     for (i64 item = begin; item < end; item++) {
         const i64 start = item % of.pieces * of.step, n = least(of.step, of.length - start);
         const T* x = (const T*)of.x + item / of.pieces * of.length + start;
         double all = 0;
         i64 i = 0;
         while (i < n) {
-            const i64 end = least(n, i + 64 * 8 * W);
+            const i64 end = least(n, i + 16 * 8 * W);
             V sums[8] = {};
             for (; i + 8 * W <= end; i += 8 * W) {
                 for (int k = 0; k < 8; k++) {
                     ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
-                    sums[k] += X::at(x + i + k * W);
+                    const V v = X::at(x + i + k * W);
+                    sums[k] += SKIPS ? (v == v ? v : zeros) : v;
                 }
             }
-            for (; i + W <= end; i += W) sums[i / W % 8] += X::at(x + i);
+            for (; i + W <= end; i += W) {
+                const V v = X::at(x + i);
+                sums[i / W % 8] += SKIPS ? (v == v ? v : zeros) : v;
+            }
             const V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
             all += added_up<T>(sum);
-            for (; i < end; i++) all += x[i];
+            for (; i < end; i++) all += SKIPS && x[i] != x[i] ? T(0) : x[i];
         }
         ((double*)of.out)[item] = all;
+    }
+    return 0;
+}
+template <class T> static int row_sums(const Rows& of, i64 begin, i64 end) {
+    return added_rows<T, false>(of, begin, end);
+}
+template <class T> static int row_nansums(const Rows& of, i64 begin, i64 end) {
+    return added_rows<T, true>(of, begin, end);
+}
+template <class T> static int row_products(const Rows& of, i64 begin, i64 end) {
+    typedef Vector<T> X;
+    typedef typename X::V V;
+    const int W = X::W;
+    for (i64 item = begin; item < end; item++) {
+        const i64 start = item % of.pieces * of.step, n = least(of.step, of.length - start);
+        const T* x = (const T*)of.x + item / of.pieces * of.length + start;
+        V products[8];
+        for (int k = 0; k < 8; k++) products[k] = V{} + T(1);
+        i64 i = 0;
+        for (; i + 8 * W <= n; i += 8 * W) for (int k = 0; k < 8; k++) products[k] *= X::at(x + i + k * W);
+        for (; i + W <= n; i += W) products[0] *= X::at(x + i);
+        for (int k = 1; k < 8; k++) products[0] *= products[k];
+        T all = 1;
+        for (; i < n; i++) all *= x[i];
+        for (int k = 0; k < W; k++) all *= products[0][k];
+        ((T*)of.out)[item] = all;
     }
     return 0;
 }
@@ -75,10 +108,14 @@ template <class T> static int column_sums(const Columns& of, i64 begin, i64 end)
     return 0;
 }
 ENTRY_PER_DTYPE(row_sums, Rows)
+ENTRY_PER_DTYPE(row_nansums, Rows)
+ENTRY_PER_DTYPE(row_products, Rows)
 ENTRY_PER_DTYPE(column_sums, Columns)
 """
 )
-_row_sum_kernels = make_kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")
+_row_sum_kernels = {**make_kernel_per_dtype(_SOURCE, "row_sums", "QQqqq"), **row_sum_kernels}
+_row_nansum_kernels = make_kernel_per_dtype(_SOURCE, "row_nansums", "QQqqq")
+_row_product_kernels = make_kernel_per_dtype(_SOURCE, "row_products", "QQqqq")
 _column_sum_kernels = make_kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
 
 
@@ -88,7 +125,9 @@ def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtyp
 
 
 def _sum_in_double(device: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
+    if input.dtype not in _row_sum_kernels or not (input.size and input.ndim):
+        return None
+    if dtype is not None and dtype.np != input.dtype:
         return None
     if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the common case first
         shape, d = input.shape, dim % input.ndim
@@ -138,18 +177,60 @@ def _sum_3d(device: Any, x: np.ndarray, before: int, count: int, after: int, sha
 
 
 def _sum_rows(device: Any, x: np.ndarray, rows: int, length: int, _: int) -> np.ndarray | None:
+    out = _reduce_rows(device, _row_sum_kernels, x, rows, length, np.float64)
+    return None if out is None else out[:, 0] if out.shape[1] == 1 else np.add.reduce(out, 1)
+
+
+def _reduce_rows(device: Any, kernels: Any, x: np.ndarray, rows: int, length: int, dtype: Any) -> np.ndarray | None:
+    """Return a column for each piece of the rows."""
     if length < _MIN_ROW_LENGTH:
         return None
     pieces = -(-length // _ROW_CHUNK)
     step = -(-length // pieces // 64) * 64
     pieces = -(-length // step)
-    out = np.empty((rows, pieces))
-    _row_sum_kernels[x.dtype](device, rows * pieces, x.nbytes, x, out, length, pieces, step)
-    return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
+    out = np.empty((rows, pieces), dtype)
+    kernels[x.dtype](device, rows * pieces, x.nbytes, x, out, length, pieces, step)
+    return out
+
+
+def _count_trailing(input: Any, dim: Any) -> tuple[int, int, list[int]] | None:
+    """Return the number of rows, their length and the axes of a reduction over the last dimensions of a row-major
+    array; None for any other.
+    """
+    if input.dtype not in FLOATS or not (input.size and input.ndim) or not input.flags.c_contiguous:
+        return None
+    axes = _normalize_axes(dim, input.ndim)
+    if axes is None or axes != list(range(axes[0], input.ndim)):
+        return None
+    return math.prod(input.shape[: axes[0]]), math.prod(input.shape[axes[0] :]), axes
+
+
+def _reduced_shape(input: Any, axes: list[int], keepdim: bool) -> tuple[int, ...]:
+    return input.shape[: axes[0]] + (1,) * len(axes) * keepdim
+
+
+def nansum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    found = _count_trailing(input, dim)
+    if found is None or dtype is not None and dtype.np != input.dtype:
+        return None
+    rows, length, axes = found
+    out = _reduce_rows(device, _row_nansum_kernels, input, rows, length, np.float64)
+    if out is None:
+        return None
+    return np.add.reduce(out, 1).astype(input.dtype).reshape(_reduced_shape(input, axes, keepdim))
+
+
+def prod(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    found = _count_trailing(input, dim)
+    if found is None or dtype is not None or dim.__class__ is tuple:
+        return None
+    rows, length, axes = found
+    out = _reduce_rows(device, _row_product_kernels, input, rows, length, input.dtype)
+    return None if out is None else np.multiply.reduce(out, 1).reshape(_reduced_shape(input, axes, keepdim))
 
 
 def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int) -> np.ndarray | None:
-    if after < _MIN_COLUMNS or count < 2:
+    if after < _MIN_COLUMNS or count < 2 or x.dtype not in _column_sum_kernels:
         return None
     blocks = -(-after // 1024)
     height = min(_MAX_SEQUENTIAL_ROWS, max(_COLUMN_PART // min(after, 1024), -(-count // _ENOUGH_PARTS)))
@@ -161,4 +242,10 @@ def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int
     return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
 
 
-kernels = {"sum": sum, "mean": mean}
+def _adaptive_avg_pool(device: Any, input: Any, output_size: Any) -> Any:
+    if any(n != 1 for n in output_size):
+        return None
+    return mean(device, input, tuple(range(input.ndim - len(output_size), input.ndim)), True)
+
+
+kernels = {"_adaptive_avg_pool": _adaptive_avg_pool, "sum": sum, "mean": mean, "nansum": nansum, "prod": prod}

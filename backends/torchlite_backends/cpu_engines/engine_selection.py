@@ -116,13 +116,21 @@ class CpuEngine(Protocol):
     gemv: Callable[[Any, Any, Any], Any] | None
 
     # `(array, dtype)`: half precision in float32, or the reverse, in a new array. `(lines, row)`: the product of
-    # half-precision lines with a float32 row, in float32. None, or a result of None, where NumPy is to compute.
+    # half-precision lines with a float32 row, in float32. `(vector, vector)`: their product, a float. `(op, first,
+    # second)`: add, sub, mul or div of half precision and a number. None, or a result of None, where NumPy is to
+    # compute.
     cast_half: Callable[[Any, Any], Any] | None
     half_gemv: Callable[[Any, Any], Any] | None
+    half_dot: Callable[[Any, Any], Any] | None
+    half_number: Callable[[str, Any, Any], Any] | None
 
     # `(address, out) -> bool`: fill `out`, full blocks, with outputs of NumPy's MT19937 whose C struct is at that
     # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
+
+    # `(device, run, arguments)`: the result of `run()`, a kernel's call, and its launch as a function of such arguments
+    # or None. None if launches are not kept.
+    run_and_keep: Callable[..., tuple[Any, Any]] | None
 
     # `(words, state, arrays) -> bool`: gamma, binomial or Poisson samples from words of PyTorch's stream, as far as
     # they last (`torchlite_backends.numpy.native_sampling`). None if NumPy is to do it.

@@ -52,7 +52,12 @@ _ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _la
 # Element by element in NumPy, or in many passes: 0.03 to 0.6.
 _SLOW_OPS = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remainder fmod floor_divide _floor_divide xlogy
     i0 special_i0e special_i1 special_i1e special_ndtr special_ndtri special_log_ndtr special_erfcx special_entr
-    igamma igammac logcumsumexp"""
+    igamma igammac logcumsumexp atan2"""
+# Computed in double precision and rounded once, as NumPy's: 0.5 to 0.7. Of float64 the last bits differ.
+_BESSEL_OPS = """special_airy_ai special_spherical_bessel_j0 special_bessel_j0 special_bessel_j1 special_bessel_y0
+    special_bessel_y1"""
+# Truth values of floats, and comparisons in several passes: 0.2 to 0.35.
+_TRUTH_OPS = "logical_not logical_and logical_or logical_xor heaviside isclose"
 _ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue _median_dim _median_all mode"
 _COPY_OPS = " repeat tril triu gather"
 
@@ -84,6 +89,8 @@ def _build_cost_table() -> dict[str, dict[np.dtype, str]]:
         (_STREAMING_OPS, _FLOATS, CHEAP),
         (_STREAMING_OPS, _HALF_DTYPES, MODERATE),
         (_MULTI_PASS_OPS + _ROW_OPS, _FLOATS + _HALF_DTYPES, MODERATE),
+        (_TRUTH_OPS, _FLOATS, MODERATE),
+        (_BESSEL_OPS, _FLOATS[:1], EXPENSIVE),
         (_SLOW_OPS, _FLOATS + _HALF_DTYPES, EXPENSIVE),
         (_ORDER_OPS + _COPY_OPS, _FLOATS + _HALF_DTYPES + _INTEGER_DTYPES, MODERATE),
     ):

@@ -88,6 +88,7 @@ class NumpyBackend:
                 deterministic_gemm.native_gemm.parts = engine.products
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
             half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
+            half_casts.native_halves.dot, half_casts.native_halves.number = engine.half_dot, engine.half_number
         else:
             from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
 

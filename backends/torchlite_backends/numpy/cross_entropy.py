@@ -48,8 +48,8 @@ def _check_targets(target, classes, ignore_index):
 
     IndexError for one that is out of range.
     """
-    if target.dtype != np.int64:
-        target = target.astype(np.int64)
+    if target.dtype is not I64:
+        target = target.astype(I64)
     if target.size == 0 or (np.maximum.reduce(target.view(U64)) < classes and not 0 <= ignore_index < classes):
         return target, None
     counts = target != ignore_index
@@ -234,6 +234,9 @@ def _nll_loss(input, target, weight, ignore_index, reduction):
     dtype, shape = input.dtype, target.shape
     target, counts = _check_targets(target.reshape(-1), input.shape[min(input.ndim - 1, 1)], ignore_index)
     losses = as_contiguous(input).reshape(-1).take(_find_class_positions(input.shape, target))
+    if dtype == F32 and weight is None and counts is None and reduction != "none" and 0 < losses.size <= SMALL:
+        total = 0.0 - losses.astype(F64).dot(ones(losses.size, F64))
+        return np.array(total / losses.size if reduction == "mean" else total, F32)
     if is_half(dtype):
         losses, weight = losses.astype(F32), None if weight is None else weight.astype(F32)
     np.negative(losses, out=losses)

@@ -10,6 +10,8 @@ from torchlite._types.devices import device as torch_device
 from .row_blocks import F32, F64
 from .threaded_copy import copy_row_major
 
+_NARROW = 32  # channels up to which a column is repeated along them
+
 
 def serves(input, grid, mode, padding_mode) -> bool:
     """True for images that are sampled bilinearly, without reflection."""
@@ -44,7 +46,9 @@ def _grid_sample(input, grid, mode, padding_mode, align_corners):
         line += first
         for column, from_column in zip(columns, (1 - part, part), strict=True):
             piece = rows.take((line + column).reshape(-1), 0, mode="clip")
-            piece *= (from_line * from_column).reshape(-1, 1)
+            share = (from_line * from_column).reshape(-1)
+            # A column as operand takes as long as a product of rows of 32 numbers that repeats it.
+            piece *= np.repeat(share, channels).reshape(piece.shape) if channels < _NARROW else share[:, None]
             if total is None:
                 total = piece
             else:

@@ -17,12 +17,15 @@ _SCALE, _HALF, _HALF_BITS = np.float32(2.0**112), np.float32(0.5), 0x3F000000
 
 
 class _NativeHalves:
-    """An engine's casts, `(array, dtype) -> array`, and its products `(lines, row) -> float32 vector`; each gives None
-    where NumPy is to compute.
+    """An engine's casts, `(array, dtype) -> array`, and its products, `(lines, row) -> float32 vector` and `(vector,
+    vector) -> float`. Also its arithmetic with a number, `(op, array, number) -> array` or with the number first. Each
+    gives None where NumPy is to compute.
     """
 
     cast: Callable[..., np.ndarray | None] | None = None
     gemv: Callable[..., np.ndarray | None] | None = None
+    dot: Callable[..., float | None] | None = None
+    number: Callable[..., np.ndarray | None] | None = None
 
 
 native_halves = _NativeHalves()
@@ -101,9 +104,11 @@ def half_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     out = None
     if a.ndim == 2 and b.ndim == 1:
         out = half_gemv(a, b)
-    elif a.ndim == b.ndim == 1 and a.flags.c_contiguous:
-        out = half_gemv(a[None], b)
-        out = None if out is None else out[0]
+    elif a.ndim == b.ndim == 1:
+        if native_halves.dot is not None and a.size >= _LARGE and a.dtype == b.dtype and a.shape == b.shape:
+            found = native_halves.dot(a, b)
+            if found is not None:
+                return np.asarray(found, a.dtype)
     elif b.ndim == 2 and a.size == b.shape[0]:
         out = half_gemv(b.T, a.reshape(-1))
         out = None if out is None else out.reshape(*a.shape[:-1], -1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchlite._dispatch.numpy_errors import run_quietly
 
-from .half_casts import cast_half
+from .half_casts import cast_half, native_halves
 
 _SINGLE = np.dtype("f4")
 _FLOAT_DTYPES = (_SINGLE, np.dtype("f8"))
@@ -49,14 +49,25 @@ def to_half(value, half):
     return value
 
 
+_WITH_NUMBER = frozenset(("add", "sub", "mul", "div"))
+_LARGE = 4096  # elements from which an engine's kernel takes less time than its call
+
+
+@functools.lru_cache(1024)
 def run_in_float32(kernel):
     """Return a kernel that computes in float32 if its arrays have half precision.
 
     With a requested dtype the input is rounded to it first, as in PyTorch.
     """
+    name = getattr(kernel, "__name__", "")
+    takes_number = name in _WITH_NUMBER
 
     @functools.wraps(kernel)
     def call(*args, **kwargs):
+        if takes_number and native_halves.number is not None and not kwargs and _is_half_and_number(args):
+            out = native_halves.number(name, *args)
+            if out is not None:
+                return out
         first = args[0]
         if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and not kwargs:
             return kernel(*args)
@@ -71,6 +82,19 @@ def run_in_float32(kernel):
         return to_half(kernel(*[to_float32(a, half) for a in args], **kwargs), half)
 
     return call
+
+
+def _is_half_and_number(args):
+    """Whether these are a large array of half precision and a Python number, in either order."""
+    if len(args) != 2:
+        return False
+    array, number = args if args[0].__class__ is np.ndarray else args[::-1]
+    return (
+        array.__class__ is np.ndarray
+        and array.itemsize == 2
+        and array.size >= _LARGE
+        and (number.__class__ is float or number.__class__ is int)
+    )
 
 
 def run_backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32, narrowed=to_half):

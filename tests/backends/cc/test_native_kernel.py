@@ -231,6 +231,28 @@ def test_sums_propagate_nan(engine):
             np.testing.assert_array_equal(native_sum.sum(engine, x, dim), x.sum(dim))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape, dim", [((70_001,), None), ((3, 100), 1), ((3, 5, 7), (1, 2)), ((50, 1025), -1)])
+def test_sums_without_nan_and_products(engine, dtype, shape, dim):
+    x = np.random.default_rng(3).uniform(0.9, 1.1, shape).astype(dtype)
+    close = {"rtol": 1e-4 if dtype == "f4" else 1e-12, "atol": 1e-30}
+    if dim.__class__ is not tuple:
+        for keepdim in (False, True):
+            found, want = native_sum.prod(engine, x, dim, keepdim), np.prod(x, dim, keepdims=keepdim)
+            assert found.dtype == x.dtype and found.shape == want.shape and np.allclose(found, want, **close)
+    x.reshape(-1)[::7] = np.nan
+    found, want = native_sum.nansum(engine, x, dim), np.nansum(x.astype("f8"), dim)
+    assert found.dtype == x.dtype and found.shape == want.shape and np.allclose(found, want, **close)
+    assert np.isnan(native_sum.prod(engine, x, -1)).any() if len(shape) == 1 else True
+    assert native_sum.nansum(engine, np.full(999, np.nan, dtype)) == 0
+
+
+def test_unsupported_products_are_declined(engine, numbers):
+    assert native_sum.prod(engine, numbers(100, 100).T, 1) is None
+    assert native_sum.prod(engine, numbers(100, 100), 0) is None
+    assert native_sum.nansum(engine, numbers(100, dtype="f2")) is None
+
+
 def test_sums_are_the_same_for_any_threads(engine, numbers):
     import torchlite as torch
 

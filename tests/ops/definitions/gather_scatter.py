@@ -178,6 +178,7 @@ row(
     oracle=lambda torch, a, b: torch.tensor(torch.equal(a, b)),
     grad=False,
     meta=False,
+    covers=("_equal",),
 )
 for _name, _args in {
     "transpose_": (0, 1),

@@ -303,13 +303,19 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     required: list[str] = []
     subject, tests = "", list(free)
     if first is not None and first.is_tensor:
-        if first.kind not in ("tensor", "number"):
+        if first.kind not in ("tensor", "number", "list"):
             return
-        required = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
+        required = [
+            p.name for p in op.params if p.kind != "list" and (p is first or p.kind == "tensor" and p.default is EMPTY)
+        ]
         named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
-        subject = f"{named} {_plain_tensor_comment(len(required))}"
+        subject = f"{named} {_plain_tensor_comment(len(required))}" if required else ""
         tests += map(plain_tensor_test, required)
         others = [p.name for p in op.tensor_params if p.name not in required]
+        if first.kind == "list":
+            subject = f"`{first.name}` is a list of plain tensors{f', {subject}' if subject else ''}"
+            tests.append(f"are_plain_tensors({first.name})")
+            others.remove(first.name)
         tests += [f"({x}.__class__ in PLAIN or find_torch_function_override(({x},)) is None)" for x in others]
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
