@@ -38,9 +38,9 @@ _QUOTIENT = "return b == 0 ? (S)-1 : b == s ? q : (S)-a;"
 _FLOORED = "if (SIGNED && m != 0 && (m < 0) != (b < 0)) "
 
 # q rounded to the 16-bit type, for scalars and vectors: bits are dropped by adding and subtracting a multiple (Dekker's
-# splitting).
-_ROUNDED_HALF = "X t = q * N(8193); t = t - (t - q); q = t == t ? t : q; "
-_ROUNDED_BF16 = "X t = q * N(65537); t = t - (t - q); q = t == t ? t : q; "
+# splitting). The multiple is a sum: compilers would fuse a product with the subtraction, which rounds nothing.
+_ROUNDED_HALF = "X t = q * N(8192) + q; X u = t - q; t = t - u; q = t == t ? t : q; "
+_ROUNDED_BF16 = "X t = q * N(65536) + q; X u = t - q; t = t - u; q = t == t ? t : q; "
 
 add_rule("add", f="a + b", i="a + b", b="a | b", c="a + b")
 add_rule("sub", f="a - b", i="a - b", c="a - b")
