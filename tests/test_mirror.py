@@ -37,6 +37,8 @@ ABOUT_THE_REPOSITORY = {
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
+    "ao/ns": "recorded_answers",
+    "ao/pruning": "recorded_answers",
     "ao/quantization": "recorded_answers",
     "aten": "quantized_subclasses",
     "autograd": "compositions errors_and_warnings in_place reference_cycles views",

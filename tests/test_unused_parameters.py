@@ -10,18 +10,18 @@ from tests import unused_parameters
 
 # Parameters that are documented to do nothing, by the number of functions: a new one is added here and explained.
 DOCUMENTED = """
-    alg_id allow_unreachable arg arg_q_descriptors args*4 artifacts_dir async_op attr autograd_inlining blocking
+    alg_id allow_unreachable arg arg_q_descriptors args*5 artifacts_dir async_op attr autograd_inlining blocking
     can_constant_fold_through check_available collections compute_dq_write_order count cudnn_enable cudnn_enabled*3
     decompose_custom_triton_ops defer_pp_recv*2 device*8 device_type devices do_constant_folding dq_kv_order*3
     dq_kv_order_spt dq_write_order*2 dq_write_order_full*2 enable_df_api_tracing*2 example_inputs*2
     experimental_config*2 external fast_sympy_print fwd_chunk_id graph_module*2 group*5 group_name head input_grads
-    intermediates is_coordinator is_embedded_type is_standalone_module keep_graph kernel_options kwargs*6 max_norm
-    module noise_level non_blocking*3 nonwrapped_numel norm_type optimize options*2 output_grads
+    intermediates is_coordinator is_embedded_type is_standalone_module keep_graph kernel_options kwargs*8 match_name
+    max_norm module noise_level non_blocking*3 nonwrapped_numel norm_type optimize options*2 output_grads
     package padding_idx pairs pickle_protocol post_processing_timeout_s*2
     prefer_deferred_runtime_asserts_over_guards quantize_output record_stack_traces reduce_range return_indices*3 root_m
     run_lambda*2 scale scale_grad_by_freq set_priority skip_guard_eval_unsafe sort sorted sparse stream strict target
-    target_version the_type token_kv token_q types use_batch*2 use_libuv use_precomputed_fake_quant*13
-    use_python_export*3 verbose verifiers weights x zero_point
+    target_version the_type token_kv token_q types use_batch*2 use_libuv use_path
+    use_precomputed_fake_quant*15 use_python_export*3 verbose verifiers weights x zero_point
 """
 
 

@@ -1,5 +1,6 @@
 """Record what PyTorch answers to programs that observe, round and train: tests/ao/quantization/answers.json,
-and to networks that are traced and quantized: graph_answers.json.
+and to networks that are traced and quantized: graph_answers.json. Programs that prune and compare networks are in
+tests/ao/pruning and tests/ao/ns.
 
 usage: python tools/record_quantization.py [PROGRAM ...]     (needs the extra `oracle`)
 """
@@ -10,6 +11,7 @@ import itertools
 import json
 import pathlib
 import sys
+from typing import Any
 
 import torch
 import torch.ao.nn.intrinsic.qat
@@ -17,15 +19,24 @@ import torch.ao.nn.qat.dynamic
 import torch.ao.quantization.quantize_fx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tests.ao.ns import cases as comparison_cases
+from tests.ao.pruning import cases as pruning_cases
 from tests.ao.quantization import cases, graph_cases
 
 
+def record(folder: Any, names: list[str]) -> None:
+    chosen = [name for name in names or folder.PROGRAMS if name in folder.PROGRAMS]
+    if not chosen:
+        return
+    known = json.loads(folder.ANSWERS.read_text()) if names else {}
+    found = {**known, **{name: cases.answer(torch, name, folder.PROGRAMS) for name in chosen}}
+    lines = [json.dumps({name: found[name]})[1:-1] for name in folder.PROGRAMS]
+    folder.ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main() -> None:
-    names = sys.argv[1:] or list(cases.PROGRAMS)
-    known = json.loads(cases.ANSWERS.read_text()) if sys.argv[1:] else {}
-    found = {**known, **{name: cases.answer(torch, name) for name in names}}
-    lines = [json.dumps({name: found[name]})[1:-1] for name in cases.PROGRAMS]
-    cases.ANSWERS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    for folder in (cases, pruning_cases, comparison_cases):
+        record(folder, sys.argv[1:])
 
 
 def record_graphs() -> None:
@@ -43,4 +54,5 @@ def record_graphs() -> None:
 
 if __name__ == "__main__":
     main()
-    record_graphs()
+    if not sys.argv[1:]:
+        record_graphs()

@@ -1,4 +1,6 @@
-"""Functions on quantized tensors that interceptors see as ops of PyTorch's library: traces and dispatch modes."""
+"""Functions on quantized tensors that interceptors see as ops of PyTorch's library: traces and dispatch modes. Classes
+with `__torch_function__` see the functions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch.dispatch_state import GLOBALS
-from .._dispatch.interceptors import call_function_mode, call_library_interceptor, stack
+from .._dispatch.interceptors import call_function_mode, call_library_interceptor, call_override, stack
 from .._library.library_op import LibraryOp
 
 _OPS: dict[Any, LibraryOp] = {}  # by overload
@@ -32,6 +34,8 @@ def dispatched(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if (found := call_override(run, args, kwargs or None)) is not NotImplemented:
+            return found
         if not GLOBALS["INTERCEPTORS"] or not stack.items:
             return function(*args, **kwargs)
         found = call_function_mode(run, args, kwargs)

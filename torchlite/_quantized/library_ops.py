@@ -43,8 +43,23 @@ def _op(schema: str) -> Callable[[Any], Any]:
 # -- elementwise ----------------------------------------------------------------------------------------------------
 
 
+def _check_operands(name: str, qa: Any, qb: Any, word: str = "per tensor") -> None:
+    """Raise PyTorch's errors of two operands that do not have a scale each."""
+    if not isinstance(qa._quantizer, PerTensor):
+        raise RuntimeError(f"Only {word} quantization is supported in {name}.")
+    if qa.qscheme() is not qb.qscheme():
+        raise RuntimeError(f"Both inputs to {name} must have the same quantization scheme.")
+
+
+def _check_dtypes(name: str, qa: Any, qb: Any) -> None:
+    if qa.dtype is not qb.dtype:
+        raise RuntimeError(f"{name} operands should have same data type.")
+
+
 def _binary(name: str, function: Any) -> None:
     def compute(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
+        _check_operands(name.capitalize(), qa, qb)
+        _check_dtypes(name.capitalize(), qa, qb)
         return _as(function(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
 
     def into(qa: Any, qb: Any, out: Any) -> Any:
@@ -112,6 +127,8 @@ _binary("mul", torch.mul)
 
 @_op("matmul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc")
 def _matmul(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
+    _check_dtypes("MatMul", qa, qb)
+    _check_operands("Matmul", qa, qb, "per-tensor")
     return _as(torch.matmul(qa.dequantize(), qb.dequantize()), qa, scale, zero_point)
 
 

@@ -10,6 +10,7 @@ import torchlite as torch
 from .._dispatch import REGISTRY, function_for
 from .._dispatch.call import wrap_array
 from .._dispatch.error_translation import no_backend_kernel_error
+from .._settings.backend_flags import FLAGS
 from .._types.quantized_levels import LevelsMatrix
 from .packed_levels import is_packed
 from .quantized_tensor import is_quantized, wrap_quantized
@@ -187,7 +188,9 @@ class LinearPackedParams(_Packed):
         if x.numel() == 0:
             out = torch.zeros(*x.shape[:-1], self._matrix.shape[1], device=x.device)
             return out if self._bias is None else out + self._bias
-        return _dynamic_linear(x, self._matrix, self._steps, self._bias, 127 if reduce_range else 255)
+        # QNNPACK's kernels have no use for a smaller range.
+        greatest = 127 if reduce_range and FLAGS.quantized_engine != "qnnpack" else 255
+        return _dynamic_linear(x, self._matrix, self._steps, self._bias, greatest)
 
 
 class ConvPackedParams(_Packed):

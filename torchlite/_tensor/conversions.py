@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import NoReturn
 
 from .._dispatch import call
@@ -234,6 +236,50 @@ class ConversionMethods(PythonProtocols):
         where = self.device if device is None and not of_tensor else device
         result = legacy_tensor(args, self.dtype, where, size, self.device.type)
         return result if result.device == self.device else result.to(self.device)
+
+    def resize(self, *sizes):
+        """Returns the numbers in another shape with as many elements. The older name of `reshape`.
+
+        Args:
+            *sizes: The shape.
+
+        Raises:
+            RuntimeError: The shape has another count of elements.
+
+        Example:
+            >>> torch.arange(4).resize(2, 2)
+            tensor([[0, 1],
+                    [2, 3]])
+        """
+        warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+        return self._tl_reshaped(sizes)
+
+    def resize_as(self, tensor):
+        """Returns the numbers in the shape of a tensor with as many elements. The older form of `reshape`.
+
+        Args:
+            tensor: The tensor.
+
+        Raises:
+            RuntimeError: It has another count of elements.
+
+        Example:
+            >>> torch.arange(4).resize_as(torch.ones(2, 2))
+            tensor([[0, 1],
+                    [2, 3]])
+        """
+        warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+        return self._tl_reshaped(tensor.size())
+
+    def _tl_reshaped(self, sizes):
+        count = math.prod(sizes)
+        if self.numel() != count:
+            raise RuntimeError(
+                f"requested resize to {'x'.join(map(str, sizes))} ({count} elements in total), but the given tensor "
+                f"has a size of {'x'.join(map(str, self.size()))} ({self.numel()} elements). autograd's resize can "
+                "only change the shape of a given tensor, while preserving the number of elements. "
+            )
+        return self.contiguous().view(*sizes)
 
     @parsed("Tensor.type_as")
     def type_as(self, other):

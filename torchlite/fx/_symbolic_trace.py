@@ -246,6 +246,11 @@ def _resolve_annotation(function: Any, name: str) -> Any:
         return None
 
 
+def _is_library_object(value: Any) -> bool:
+    """Whether a value is an object of a class that a library of ops defines, such as packed weights."""
+    return hasattr(type(value), "_schema_type")
+
+
 def _assert_is_none(value: Any, msg: str) -> None:
     if value is not None:
         raise AssertionError(msg)
@@ -322,9 +327,9 @@ class Tracer(TracerBase):
             for name, buffer in self.root.named_buffers():
                 if a is buffer:
                     return self.create_node("get_attr", name, (), {})
-            if a not in self.tensor_attrs:
-                self.tensor_attrs[a] = self._add_constant(a, "_tensor_constant")
-            return self.create_node("get_attr", self.tensor_attrs[a], (), {})
+            return self._read_value(a, "_tensor_constant")
+        if _is_library_object(a):
+            return self._read_value(a, "_torchbind_obj")
         if isinstance(a, Module):
             for name, module in self.root.named_modules():
                 if a is module:
@@ -335,6 +340,12 @@ class Tracer(TracerBase):
         if type(a) in _proxyable_classes:
             return self.create_node("get_attr", self._add_constant(a, f"_{type(a).__name__}_constant_"), (), {})
         return super().create_arg(a)
+
+    def _read_value(self, value: Any, prefix: str) -> Any:
+        """The node that reads an attribute of the root or of its submodules, which is new for another value."""
+        if value not in self.tensor_attrs:
+            self.tensor_attrs[value] = self._add_constant(value, prefix)
+        return self.create_node("get_attr", self.tensor_attrs[value], (), {})
 
     def _add_constant(self, value: Any, prefix: str) -> str:
         """Make a value an attribute of the root; return the name."""
@@ -564,11 +575,11 @@ class Tracer(TracerBase):
             code = function.__code__
             names = {"co_name": code.co_name, "co_filename": code.co_filename}
             self.graph._co_fields = {**names, "co_firstlineno": code.co_firstlineno}
-        self.tensor_attrs: dict[Tensor, str] = {
+        self.tensor_attrs: dict[Any, str] = {
             value: f"{path}.{name}" if path else name
             for path, module in self.root.named_modules()
             for name, value in vars(module).items()
-            if isinstance(value, Tensor)
+            if isinstance(value, Tensor) or _is_library_object(value)
         }
         if not isinstance(function, FunctionType):
             raise AssertionError(f"Expected FunctionType, got {type(function)}")

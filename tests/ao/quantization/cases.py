@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import re
 import warnings
@@ -36,11 +37,11 @@ def described(value: Any) -> Any:
     return re.sub(r"-?\d+\.\d{5,}", lambda found: f"{float(found[0]):.3f}", text)
 
 
-def answer(torch: Any, name: str) -> Any:
+def answer(torch: Any, name: str, programs: dict[str, Callable[[Any], Any]] = PROGRAMS) -> Any:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return described(PROGRAMS[name](torch))
+        return described(programs[name](torch))
 
 
 def refused(function: Callable, *args: Any, **kwargs: Any) -> str:
@@ -50,6 +51,15 @@ def refused(function: Callable, *args: Any, **kwargs: Any) -> str:
     except Exception as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
     return "accepted"
+
+
+def named(torch: Any, module: str, names: str) -> Any:
+    """Names of a module within the package, or the one."""
+    home = importlib.import_module(f"{torch.__name__}.{module}")
+    found = [
+        getattr(home, name) if hasattr(home, name) else named(torch, f"{module}.{name}", "") for name in names.split()
+    ]
+    return (found[0] if len(found) == 1 else found) if names else home
 
 
 def wave(torch: Any, *shape: int, step: float = 0.37, size: float = 2.0) -> Any:

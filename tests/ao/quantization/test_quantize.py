@@ -181,13 +181,6 @@ class TestNames:
         assert ao.FakeQuantizeBase.__module__.endswith("ao.quantization.fake_quantize")
         assert torch.ao.nn.intrinsic.ConvReLU2d.__module__.endswith("ao.nn.intrinsic.modules.fused")
 
-    @pytest.mark.parametrize(
-        "name", ["get_default_dynamic_sparse_quant_module_mappings", "get_default_static_sparse_quant_module_mappings"]
-    )
-    def test_absent_layers_are_refused(self, name):
-        with pytest.raises(NotImplementedError, match=f"{name}: torchlite has no such layers"):
-            getattr(ao, name)()
-
 
 @pytest.mark.filterwarnings("ignore:Please use quant_min")
 def test_reference_layers_hold_quantized_weights():

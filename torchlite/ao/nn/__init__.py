@@ -6,5 +6,6 @@ from . import intrinsic as intrinsic
 from . import qat as qat
 from . import quantizable as quantizable
 from . import quantized as quantized
+from . import sparse as sparse
 
-__all__ = ["intrinsic", "qat", "quantizable", "quantized"]
+__all__ = ["intrinsic", "qat", "quantizable", "quantized", "sparse"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import torchlite as torch
 from torchlite import nn
 from torchlite.ao.nn import intrinsic as nni
 from torchlite.ao.nn import qat as nnqat
+from torchlite.ao.nn import quantizable
 from torchlite.ao.nn import quantized as nnq
 from torchlite.ao.nn.intrinsic import qat as nniqat
 from torchlite.ao.nn.intrinsic import quantized as nniq
@@ -68,7 +69,6 @@ DEFAULT_REFERENCE_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
         ConvTranspose3d Embedding EmbeddingBag GRUCell LSTMCell RNNCell LSTM""".split()},
 }  # fmt: skip
 _OPERATORS = ("elu", "hardswish", "instance_norm", "layer_norm", "leaky_relu", "dropout")
-_WITHOUT_OUTPUTS = {QuantStub, DeQuantStub, nnq.Quantize, nnq.DeQuantize}
 # The classes of which quantization has a form, whose outputs are observed.
 _OBSERVED = frozenset([
     QuantStub, DeQuantStub, NonDynamicallyQuantizableLinear, FloatFunctional, _DynamicLinear,
@@ -117,13 +117,13 @@ def get_default_qconfig_propagation_list() -> set[Any]:
 
 
 def no_observer_set() -> set[Any]:
-    """The classes that have observers of their own: none.
+    """The classes that have observers of their own: LSTMs and attention made of observed parts.
 
     Example:
-        >>> torch.ao.quantization.no_observer_set()
-        set()
+        >>> sorted(kind.__name__ for kind in torch.ao.quantization.no_observer_set())
+        ['LSTM', 'MultiheadAttention']
     """
-    return set()
+    return {quantizable.LSTM, quantizable.MultiheadAttention}
 
 
 def get_default_static_quant_module_mappings() -> dict[Any, Any]:
@@ -188,7 +188,7 @@ def get_default_compare_output_module_list() -> set[Any]:
     mappings = (
         DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, DEFAULT_QAT_MODULE_MAPPINGS,
     )  # fmt: skip
-    return {kind for mapping in mappings for pair in mapping.items() for kind in pair} - _WITHOUT_OUTPUTS
+    return {kind for mapping in mappings for pair in mapping.items() for kind in pair} | {nn.Sequential}
 
 
 def get_static_quant_module_class(
@@ -257,29 +257,28 @@ def get_quantized_operator(float_op: Any) -> Any:
     return found
 
 
-def _without_layers(name: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"torch.ao.quantization.{name}: torchlite has no such layers")
-
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"""Refuses: torchlite has no sparse layers over quantized tensors.
-
-    Args:
-        *args: No effect.
-        **kwargs: No effect.
-
-    Raises:
-        NotImplementedError: Always.
+def get_default_static_sparse_quant_module_mappings() -> dict[Any, Any]:
+    """The classes of quantized modules with sparse weights, by float ones, for static quantization.
 
     Example:
-        >>> callable(torch.ao.quantization.{name})
-        True
+        >>> [kind.__name__ for kind in torch.ao.quantization.get_default_static_sparse_quant_module_mappings()]
+        ['Linear']
     """
-    return refuse
+    from torchlite.ao.pruning import get_static_sparse_quantized_mapping
+
+    return get_static_sparse_quantized_mapping()
 
 
-get_default_dynamic_sparse_quant_module_mappings = _without_layers("get_default_dynamic_sparse_quant_module_mappings")
-get_default_static_sparse_quant_module_mappings = _without_layers("get_default_static_sparse_quant_module_mappings")
+def get_default_dynamic_sparse_quant_module_mappings() -> dict[Any, Any]:
+    """The classes of quantized modules with sparse weights, by float ones, for dynamic quantization.
+
+    Example:
+        >>> [kind.__name__ for kind in torch.ao.quantization.get_default_dynamic_sparse_quant_module_mappings()]
+        ['Linear']
+    """
+    from torchlite.ao.pruning import get_dynamic_sparse_quantized_mapping
+
+    return get_dynamic_sparse_quantized_mapping()
 
 
 def _get_special_act_post_process(module: Any) -> Any:

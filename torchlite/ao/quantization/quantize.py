@@ -9,8 +9,9 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import nn
+from torchlite.ao.nn import quantizable, quantized
 from torchlite.ao.nn.intrinsic import _FusedModule
-from torchlite.ao.nn.quantized import FloatFunctional
+from torchlite.ao.nn.quantized import FloatFunctional, QFunctional
 from torchlite.nn.modules.module import Module
 from torchlite.nn.utils.parametrize import type_before_parametrizations
 
@@ -46,13 +47,19 @@ is_activation_post_process = _is_activation_post_process
 
 
 def get_default_custom_config_dict() -> dict[str, dict]:
-    """The classes that take the place of custom ones: none.
+    """The classes that take the place of LSTMs and of attention: those that are observed, and the quantized ones.
 
     Example:
-        >>> torch.ao.quantization.get_default_custom_config_dict()["float_to_observed_custom_module_class"]
-        {}
+        >>> classes = torch.ao.quantization.get_default_custom_config_dict()["float_to_observed_custom_module_class"]
+        >>> [kind.__name__ for kind in classes]
+        ['LSTM', 'MultiheadAttention']
     """
-    return {"float_to_observed_custom_module_class": {}, "observed_to_quantized_custom_module_class": {}}
+    steps = [(nn.LSTM, nn.MultiheadAttention)]
+    steps += [(home.LSTM, home.MultiheadAttention) for home in (quantizable, quantized)]  # type: ignore[attr-defined]
+    return {
+        "float_to_observed_custom_module_class": dict(zip(steps[0], steps[1], strict=True)),
+        "observed_to_quantized_custom_module_class": dict(zip(steps[1], steps[2], strict=True)),
+    }
 
 
 def _propagate(module: Module, qconfigs: dict, parent: Any, prefix: str, custom: dict) -> None:
@@ -139,7 +146,7 @@ def _add_observer_(
         kind = type_before_parametrizations(child)
         if kind is nn.Dropout:
             continue
-        if issubclass(kind, FloatFunctional):
+        if issubclass(kind, (FloatFunctional, QFunctional)):
             if _needs_observation(child):
                 child.activation_post_process = _make_observer(child.qconfig.activation, device)
         elif isinstance(child, _FusedModule) or kind in (non_leaf_module_list or ()):

@@ -337,7 +337,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         tensor([1.])
     """
     _check(input, "hardtanh")
-    return F.hardtanh(input, min_val, max_val, inplace)
+    # As in PyTorch, a range whose ends are exchanged is no error.
+    return input.clamp_(min_val, max_val) if inplace else input.clamp(min_val, max_val)
 
 
 def hardswish(input: Tensor, scale: float, zero_point: int) -> Tensor:

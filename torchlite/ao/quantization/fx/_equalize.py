@@ -5,6 +5,7 @@ A column of the input is multiplied by a scale, and the weight's column is divid
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections import namedtuple
 from typing import Any
@@ -363,6 +364,29 @@ def _convert_equalization_ref(model: GraphModule) -> GraphModule:
     modules: dict[str, Any] = dict(model.named_modules(remove_duplicate=False))
     convert_eq_obs(model, modules, update_obs_for_equalization(model, modules))
     return GraphModule(model, model.graph)
+
+
+def get_layer_sqnr_dict(model_a: nn.Module, model_b: nn.Module, x: Tensor) -> dict[str, float]:
+    """The ratio of signal to noise of each layer's output in a quantized model, by names of layers.
+
+    Args:
+        model_a: The float model.
+        model_b: The quantized one.
+        x: The input of both.
+    """
+    # The comparison of networks is built on quantization.
+    ns, mappings, measures = (
+        importlib.import_module(f"torchlite.ao.ns.{name}") for name in ("_numeric_suite_fx", "fx.mappings", "fx.utils")
+    )
+    unmatchable = mappings.get_unmatchable_types_map()
+    unmatchable["funs_unmatchable"].add(torch.mul)  # scales of equalization
+    models = ns.add_loggers("fp32", model_a, "int8", model_b, ns.OutputLogger, unmatchable_types_map=unmatchable)
+    for model in models:
+        model(x)
+    results = ns.extract_logger_info(*models, ns.OutputLogger, "int8")
+    ns.extend_logger_results_with_comparison(results, "fp32", "int8", measures.compute_sqnr, "sqnr")
+    outputs = [found["node_output"]["int8"][0] for found in results.values()]
+    return {output["fqn"]: output["sqnr"][0] for output in outputs}
 
 
 def get_equalization_qconfig_dict(layer_sqnr_dict: dict[str, float], num_layers_to_equalize: int) -> dict[str, Any]:

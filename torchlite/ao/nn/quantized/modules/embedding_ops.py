@@ -179,7 +179,7 @@ def _default_observer() -> Any:
 
 
 class EmbeddingBag(Embedding):
-    """Sums of quantized rows, in float32.
+    """Sums, means or maxima of quantized rows, in float32. PyTorch's layer sums in each mode.
 
     Args:
         num_embeddings: Number of rows.
@@ -187,13 +187,13 @@ class EmbeddingBag(Embedding):
         max_norm: Has no effect. Default: none.
         norm_type: Has no effect. Default: 2.
         scale_grad_by_freq: Has no effect. Default: ``False``.
-        mode: ``"sum"``.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``; TorchScript has sums. Default: ``"sum"``.
         sparse: Has no effect. Default: ``False``.
         include_last_offset: Whether the last offset is the number of indices. Default: ``False``.
         dtype: `torch.quint8` or `torch.quint4x2`.
 
     Raises:
-        NotImplementedError: The mode is another.
+        ValueError: The mode is another.
 
     Example:
         >>> torch.ao.nn.quantized.EmbeddingBag(4, 3)(torch.tensor([1, 2]), torch.tensor([0])).shape
@@ -205,18 +205,27 @@ class EmbeddingBag(Embedding):
         scale_grad_by_freq: bool = False, mode: str = "sum", sparse: bool = False, _weight: Any = None,
         include_last_offset: bool = False, dtype: Any = torch.quint8,
     ) -> None:  # fmt: skip
-        if mode != "sum":  # PyTorch sums, whatever the mode is
-            raise NotImplementedError(f"a quantized EmbeddingBag has the mode sum, but got {mode}")
+        if mode not in ("sum", "mean", "max"):
+            raise ValueError("mode has to be one of sum, mean or max")
         super().__init__(num_embeddings, embedding_dim, _weight=_weight, dtype=dtype)
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def _tl_script_text(self) -> tuple[str, str, str]:
+        if self.mode != "sum":
+            raise NotImplementedError(
+                f"torchlite has no TorchScript for a quantized EmbeddingBag with the mode {self.mode}"
+            )
         parameters = "indices: Tensor, offsets: Optional[Tensor]=None, per_sample_weights: Optional[Tensor]=None"
         arguments = f"indices, offsets, False, 0, False, per_sample_weights, None, {self.include_last_offset}"
         name = f"ops.quantized.embedding_bag_{_LOOK_UP[self.dtype]}"
         return parameters, f"return {name}(self._packed_params._packed_weight, {arguments})", "Tensor"
 
     def forward(self, indices: Tensor, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:  # type: ignore[override]
+        if self.mode != "sum":  # the op has sums only
+            return nn.functional.embedding_bag(
+                indices, self.weight().dequantize(), offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+                include_last_offset=self.include_last_offset,
+            )  # fmt: skip
         compute = getattr(torch.ops.quantized, f"embedding_bag_{_LOOK_UP[self.dtype]}")
         return compute(
             self._packed_params._packed_weight, indices, offsets, False, 0, False, per_sample_weights, None,

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor, nn
 from torchlite._quantized.public_functions import _empty_affine_quantized
+from torchlite.nn.utils.parametrize import type_before_parametrizations
 
 from .utils import WeightedQuantizedModule, move_with, observed_result, observed_weight
 
@@ -173,7 +174,7 @@ def _merged_float_linear(cls: Any, mod: Any) -> Any:
     if hasattr(mod, "weight_fake_quant"):
         return mod
     allowed = cls._FLOAT_MODULE if isinstance(cls._FLOAT_MODULE, tuple) else (cls._FLOAT_MODULE,)
-    if type(mod) not in allowed:
+    if type_before_parametrizations(mod) not in allowed:
         names = ", ".join(kind.__name__ for kind in allowed)
         raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {names}, but got: {type(mod)}")
     if isinstance(mod, nn.Sequential):  # a layer and its activation

@@ -1,0 +1,1 @@
+"""Sparsifiers, schedulers and pruners."""

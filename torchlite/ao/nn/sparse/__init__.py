@@ -1,0 +1,5 @@
+"""Layers with sparse weights."""
+
+from . import quantized as quantized
+
+__all__ = ["quantized"]

@@ -1,0 +1,1 @@
+"""Schedulers, which change the sparsity of sparsifiers from step to step."""

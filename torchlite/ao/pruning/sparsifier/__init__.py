@@ -1,0 +1,1 @@
+"""Sparsifiers, which choose the masks of weights."""

@@ -1,0 +1,1 @@
+"""A report on how the layers of a network can be quantized."""
