@@ -7,7 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite import Tensor
 
-from .loop_calls import run_as_one_call
+from .loop_calls import StepCalls, run_as_one_call
 from .op_registry import single_number, to_common_device, truth
 from .resource_limits import check_elements, check_objects, check_steps, count_elements
 from .sequences import check_sequence_element
@@ -44,12 +44,12 @@ def _run_loop(
     state, step, true = list(carried), 0, torch.tensor(True)
     found: list[list] = [[] for _ in range(scanned)]
     numbers: list[Tensor] = []
+    run_step = StepCalls(body, reads)
     while going and (most is None or step < most):
         check_steps("Loop", 1)
         if not numbers:
             numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64).unbind())[::-1]
-        results = body(numbers.pop(), true, *state, *reads)
-        results = results if isinstance(results, tuple) else (results,)
+        results = run_step(numbers.pop(), true, *state)
         going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
@@ -81,14 +81,14 @@ def _run_scan(
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
+    run_step = StepCalls(body, reads)
     for step in range(length):
         check_steps("Scan", 1)
         slices = [
             x.select(axis, length - 1 - step if backward else step)
             for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
         ]
-        results = body(*now, *slices, *reads)
-        results = results if isinstance(results, tuple) else (results,)
+        results = run_step(*now, *slices)
         now = list(results[: len(now)])
         for kept, value in zip(found, results[len(now) :], strict=True):
             kept.append(value)
