@@ -186,7 +186,7 @@ class CompiledFunction:
             return None
         modes = _dispatch_state()
         found = (variant.find_replay(tensors, modes) for variant in self.variants.get(key, ()))
-        replay = next(filter(None, found), True)
+        replay: Any = next(filter(None, found), True)
         return None if replay is True else replay.on_arrays()
 
     def _call_with_dynamic_shape(

@@ -11,7 +11,6 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -30,8 +29,8 @@ SMALL = math.isqrt(MAX_GEMV_SIZE)  # matrices of fewer elements each need fewer 
 # (AVX-512, shapes of a GPT and a BERT), and two of small ones were best. So there are four only for products with four
 # times _FOUR multiplications, and more only if each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
-# Multiplications up to which BLAS's kernels for AVX-512 read row-major matrices as they are, and copy neither. Least rows
-# and columns of a block with no more.
+# Multiplications up to which BLAS's kernels for AVX-512 read row-major matrices as they are, and copy neither. The least
+# rows and columns of a block.
 UNCOPIED, _LEAST_ROWS, _LEAST_COLUMNS = 1_000_000, 4, 64
 # The scratch memory of a transposed product, which no kernel around a product uses.
 _TURNED = 7
@@ -238,8 +237,10 @@ def _multiply_thin(a, b, out, bias):
     time, 32 0.53 and 64 0.7.
     """
     turned = get_scratch_buffer(_TURNED, out.shape[::-1], out.dtype)
-    multiply_in_blocks(b.T, np.ascontiguousarray(a.T), turned)
-    turn: Any = get_transposing_copy(a.dtype)
+    right, turn = np.empty(a.shape[::-1], a.dtype), get_transposing_copy(a.dtype)
+    assert turn is not None
+    turn(*a.shape, _data_address(a), a.shape[1], _data_address(right), len(a))
+    multiply_in_blocks(b.T, right, turned)
     row = out.strides[0] // out.itemsize
     turn(*turned.shape, _data_address(turned), turned.shape[1], _data_address(out), row)
     if bias is not None:

@@ -190,10 +190,11 @@ def _multiply_blocks(blocks: np.ndarray, h: np.ndarray, out: np.ndarray) -> np.n
         np.matmul(states, blocks, parts)
         return out
     cuts = [blocks.shape[2] * k // _THREADS for k in range(_THREADS + 1)]
-    parallel_for(
-        lambda start, stop: np.matmul(states, blocks[:, :, start:stop], parts[:, :, start:stop]),
-        list(itertools.pairwise(cuts)),
-    )
+
+    def multiply(start: int, stop: int) -> None:
+        np.matmul(states, blocks[:, :, start:stop], parts[:, :, start:stop])
+
+    parallel_for(multiply, list(itertools.pairwise(cuts)))
     return out
 
 
@@ -219,8 +220,8 @@ class _LevelProduct(_Product):
 
         def multiply(h: np.ndarray, out: np.ndarray) -> np.ndarray:
             flat = h.reshape(ways, -1)
-            np.minimum.reduce(flat, 1, None, of_low, False, 0)
-            np.maximum.reduce(flat, 1, None, of_high, False, 0)
+            np.minimum.reduce(flat, 1, out=of_low, initial=0)
+            np.maximum.reduce(flat, 1, out=of_high, initial=0)
             np.subtract(high, low, step)
             np.divide(step, top, step)
             np.maximum(step, least, out=step)
@@ -330,7 +331,8 @@ class _Steps:
         return state
 
     def _run_gru(self, x: np.ndarray, output: np.ndarray, state: list, there: Any) -> list:
-        (h,), (f, g), bias = state, self.functions, self.bias
+        (h,), (f, g) = state, self.functions
+        bias: Any = self.bias
         is_joined, is_usual = self.cell.option, self.is_usual
         gates: Any = np.empty((3, *h.shape), self.dtype)
         pair, of_new, z, r = gates[:2], gates[2], gates[0], gates[1]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
 
+from .loop_ahead import find_split, run_ahead
 from .loop_calls import StepCalls, run_as_one_call
 from .op_registry import single_number, to_common_device, truth
 from .resource_limits import check_elements, check_objects, check_steps, count_elements
@@ -41,14 +43,20 @@ def _run_loop(
     """Return the last carried values but for the fixed ones, and the scan outputs."""
     most = None if count is None else int(single_number(count))
     going = True if condition is None else truth("Loop", condition)
-    state, step, true = list(carried), 0, torch.tensor(True)
+    split = find_split(body, carried, fixed) if going and hasattr(body, "find_array_replay") else None
+    if split is not None:
+        changed, outputs = run_ahead(split, _make_step, most, carried, reads, scanned)
+        return (*changed, *(_stack_outputs(values, 0) for values in outputs))
+    devices = {value.device for value in (*carried, *reads) if isinstance(value, Tensor)}
+    device = devices.pop() if len(devices) == 1 else None
+    state, step, true = list(carried), 0, torch.tensor(True, device=device)
     found: list[list] = [[] for _ in range(scanned)]
     numbers: list[Tensor] = []
     run_step = StepCalls(body, reads)
     while going and (most is None or step < most):
         check_steps("Loop", 1)
         if not numbers:
-            numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64).unbind())[::-1]
+            numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64, device=device).unbind())[::-1]
         results = run_step(numbers.pop(), true, *state)
         going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])
@@ -57,6 +65,17 @@ def _run_loop(
         step += 1
     changed = [value for k, value in enumerate(state) if k not in fixed]
     return (*changed, *(_stack_outputs(values, 0) for values in found))
+
+
+def _make_step(body: Any, reads: tuple) -> Callable:
+    """Return the function of a step that counts it."""
+    run_step = StepCalls(body, reads)
+
+    def run(*varying: Any) -> tuple:
+        check_steps("Loop", 1)
+        return run_step(*varying)
+
+    return run
 
 
 def _stack_outputs(values: list, axis: int) -> Tensor:

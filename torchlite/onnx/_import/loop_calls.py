@@ -31,6 +31,9 @@ def run_as_one_call(name: str, run: Callable, body: Any, *args: Any) -> tuple:
     args: tensors, numbers, None, and tuples or lists of these.
     """
     recorder = current_recorder() if RECORDERS and not MODE.grad else None
+    if recorder is not None and recorder.host is not None:
+        # Counters and limits may be on the processor. A program has all values on its device.
+        args = _map_tensors(lambda value: value.to(recorder.table.device), args)
     if recorder is None or not all(_is_plain(value, recorder.table) for value in _leaves(args)):
         return run(body, *args)
     call = _find_call(run, body, recorder.table)
@@ -93,7 +96,7 @@ class StepCalls:
         self.attempts = _ATTEMPTS if hasattr(body, "find_array_replay") else 0
 
     def __call__(self, *varying: Any) -> tuple:
-        if self.attempts and all([value.__class__ is Tensor for value in varying]):
+        if self.attempts and all(value.__class__ is Tensor for value in varying):
             arrays = [_raw(value) for value in varying]
             layouts = [(array.shape, array.strides, array.dtype) for array in arrays]
             if self.layouts != layouts:
