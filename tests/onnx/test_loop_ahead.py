@@ -83,7 +83,7 @@ def test_a_count_ends_it(device):
     x, end = torch.randn(70, SIZE, device=device), torch.tensor(0, dtype=torch.int32, device=device)
     for count in (70, 7):
         want = expected(module, x[:count])
-        for place, last, every, _ in run_often(module, x, end, torch.tensor(count)):
+        for place, last, every, _ in run_often(module, x, end, torch.tensor(count, device=device)):
             assert place.item() == count and every.shape[0] == count
             torch.testing.assert_close(last, want[0])
 
@@ -95,7 +95,7 @@ def test_other_loops_stay_whole(device, condition, kind):
     module = torch.onnx.load(recurrent_loop(condition, kind, "m")).to(device)
     end = torch.tensor(6, dtype=torch.int32 if kind == 6 else torch.float32, device=device)
     x = torch.randn(6, SIZE, device=device)
-    for place, last, *_ in run_often(module, x, end, torch.tensor(6)):
+    for place, last, *_ in run_often(module, x, end, torch.tensor(6, device=device)):
         assert place.item() == 6
         torch.testing.assert_close(last, expected(module, x)[0])
     function = next(f for f in COMPILED_FUNCTIONS if f.is_part and id(f) not in before)
