@@ -29,8 +29,8 @@ SMALL = math.isqrt(MAX_GEMV_SIZE)  # matrices of fewer elements each need fewer 
 # (AVX-512, shapes of a GPT and a BERT), and two of small ones were best. So there are four only for products with four
 # times _FOUR multiplications, and more only if each has _MANY and _TALL lines.
 _PART, _LINES, _PARTS = 1 << 22, 64, 32
-# Multiplications up to which BLAS's kernels for AVX-512 read row-major matrices as they are, and copy neither. The least
-# rows and columns of a block.
+# Multiplications up to which BLAS's kernels for AVX-512 read row-major matrices as they are, and copy neither. Then the
+# least rows and columns of a block.
 UNCOPIED, _LEAST_ROWS, _LEAST_COLUMNS = 1_000_000, 4, 64
 # The scratch memory of a transposed product, which no kernel around a product uses.
 _TURNED = 7
