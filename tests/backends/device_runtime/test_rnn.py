@@ -7,18 +7,16 @@ import pytest
 import torchlite as torch
 from torchlite_backends.device_runtime.nn import rnn
 
-pytestmark = pytest.mark.skipif(torch.opencl.device_count() == 0, reason="needs a driver of OpenCL")
-
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 32), (3, 17), (8, 64), (2, 5)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 @pytest.mark.parametrize("bias", [True, False])
-def test_layers_in_one_launch(monkeypatch, kind, batch, hidden, dtype, bias):
+def test_layers_in_one_launch(device, monkeypatch, kind, batch, hidden, dtype, bias):
     """Results and gradients are those of separate launches."""
     torch.manual_seed(0)
-    layer = getattr(torch.nn, kind)(7, hidden, 2, bidirectional=True, bias=bias).to("opencl", dtype)
-    x = torch.randn(5, batch, 7).to("opencl", dtype)
+    layer = getattr(torch.nn, kind)(7, hidden, 2, bidirectional=True, bias=bias).to(device, dtype)
+    x = torch.randn(5, batch, 7).to(device, dtype)
     found = []
     for weights in (rnn._FEW_WEIGHTS, -1):
         monkeypatch.setattr(rnn, "_FEW_WEIGHTS", weights)
