@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 from .context import Context, Rows
+from .network_file import WARM_UPS
 
 
 def conv(T: Any, inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> list:
@@ -67,6 +68,8 @@ def infer(c: Context, name: str, model: Any, one: Any) -> Rows:
         T.export.save(T.export.export(model, (one,)), file)
         file.seek(0)
         loaded = T.export.load(file).module()
+        for _ in range(WARM_UPS):
+            loaded(one)
         yield f"{name}.pt2_b1", lambda: loaded(one)
 
 
