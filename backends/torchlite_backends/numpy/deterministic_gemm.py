@@ -38,7 +38,9 @@ _FOUR, _MANY, _TALL = 1 << 24, 1 << 26, 256
 
 
 class _NativeGemm:
-    """An engine's GEMM for the parts of a product, with the same numbers: `(a, b, out, bias, by_rows, parts)` -> done.
+    """An engine's GEMM for the parts of a product: `(a, b, out, bias, by_rows, parts)` -> done.
+
+    Where it calls BLAS, and no product is cut into blocks, its numbers are the same.
 
     It is an object, since functions bound for a namespace have separate globals.
     """
