@@ -64,7 +64,7 @@ def test_steps_are_not_unrolled(device):
     module = torch.onnx.load(counting_loop()).to(device)
     x = torch.randn(1, 4, device=device)
     for count in (6, 3, 40):  # another number of steps has another program, since the result has another shape
-        for last, every in run_often(module, x, torch.tensor(count)):
+        for last, every in run_often(module, x, torch.tensor(count, device=device)):
             want = expected(x, count)
             torch.testing.assert_close(last, want[0])
             torch.testing.assert_close(every, want[1])
@@ -77,7 +77,7 @@ def test_body_has_a_program(device):
     module = torch.onnx.load(counting_loop()).to(device)
     x = torch.randn(1, 4, device=device)
     before = {id(f) for f in COMPILED_FUNCTIONS}
-    run_often(module, x, torch.tensor(30))
+    run_often(module, x, torch.tensor(30, device=device))
     (body,) = (f for f in COMPILED_FUNCTIONS if f.is_part and id(f) not in before)
     assert body.replays >= 30 and not body.reasons
 
@@ -95,7 +95,7 @@ def test_results_are_new_memory(device):
     ).to(device)  # fmt: skip
     z = torch.randn(1, 4, device=device)
     for count in (0, 2):
-        for y, s in run_often(module, z, torch.tensor(count)):
+        for y, s in run_often(module, z, torch.tensor(count, device=device)):
             torch.testing.assert_close(y, z.relu())
             y.zero_()
             torch.testing.assert_close(s, 2 * z.relu())

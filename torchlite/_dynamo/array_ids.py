@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import Any
 
@@ -60,10 +61,11 @@ class ArrayIds:
         key = id(raw)
         if key not in self._watched:
             try:
-                self._watched[key] = weakref.ref(raw, lambda _: self._forget_array(key))
+                self._watched[key] = weakref.ref(raw, functools.partial(self._forget_array, key))
             except TypeError:
                 self._watched[key] = raw
 
-    def _forget_array(self, key: int) -> None:
+    def _forget_array(self, key: int, _: Any) -> None:
         for known in (self.slots, self._numbers, self._owners, self._watched):
-            known.pop(key, None)
+            if key in known:  # the watcher of a recording sees each call of a function in C
+                del known[key]

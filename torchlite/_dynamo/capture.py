@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,14 @@ class Capture(KernelRecorder):
             self.place = self.place or user_location(sys._getframe(1), self.state.codes)
             self.loads = len(sys.modules) > self._modules or _is_importing(sys._getframe(1))
         super().fail(why)
+
+    def note(self, hook: Callable, *arguments: Any) -> Any:
+        """Return the result of a method; None if recording has failed. The watcher does not see what it calls."""
+        self.depth += 1
+        try:
+            return self.watcher.hide(super().note, hook, *arguments)
+        finally:
+            self.depth -= 1
 
     # -- arrays and slots ----------------------------------------------------------------------
 
@@ -244,7 +252,10 @@ class Capture(KernelRecorder):
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
         if caller is _ITEM_CODE or caller is _TOLIST_CODE:
-            frame = sys._getframe(4)
+            frame: Any = sys._getframe()
+            while frame.f_code is not caller:
+                frame = frame.f_back
+            frame = frame.f_back
             own = frame.f_back is not None and frame.f_back.f_code is Capture.run.__code__
             returned = own and is_returned(frame)
             if returned and caller is _TOLIST_CODE:

@@ -36,7 +36,7 @@ from .flatten_args import find_containers, flatten_args
 from .guards import ReachableState
 from .program_ir import CapturedCall, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
-from .replay import compile_replay
+from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
 from .tensor_guards import TensorSource, compile_tensor_guard
 
@@ -177,6 +177,17 @@ class CompiledFunction:
             self.replays += 1
             return result
         return _NO_RESULT
+
+    def find_array_replay(self, args: tuple) -> ArrayReplay | None:
+        """Return the replay of a call as a function of arrays; None if the call is not replayed, or does more."""
+        tensors: list[Any] = []
+        key = flatten_args(args, tensors, []), None
+        if len({id(tensor._tl_array) for tensor in tensors}) < len(tensors):
+            return None
+        modes = _dispatch_state()
+        found = (variant.find_replay(tensors, modes) for variant in self.variants.get(key, ()))
+        replay: Any = next(filter(None, found), True)
+        return None if replay is True else replay.on_arrays()
 
     def _call_with_dynamic_shape(
         self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,24 +32,37 @@ class Step:
     expected: Any = None
     grads: tuple = ()
 
-    def uses(self) -> Iterator[int]:
+    def uses(self) -> list[int]:
         """Return the slots that the call reads."""
-        yield from slots_in((self.args, tuple(self.kwargs.values()), tuple(g for _, g in self.grads)))
+        found: list[int] = []
+        _collect_slots(self.args, found)
+        if self.kwargs:
+            _collect_slots(self.kwargs.values(), found)
+        if self.grads:
+            _collect_slots([slot for _, slot in self.grads], found)
+        return found
 
-    def makes(self) -> Iterator[int]:
+    def makes(self) -> list[int]:
         """Return the slots that the call defines."""
-        yield from slots_in(self.out)
+        return slots_in(self.out)
 
 
-def slots_in(value: Any) -> Iterator[int]:
+def slots_in(value: Any) -> list[int]:
     """Return the slot numbers in a value, including nested tuples, lists and slices."""
-    if value.__class__ is Slot:
-        yield value.number
-    elif value.__class__ in (tuple, list):
-        for item in value:
-            yield from slots_in(item)
-    elif value.__class__ is slice:
-        yield from slots_in((value.start, value.stop, value.step))
+    found: list[int] = []
+    _collect_slots((value,), found)
+    return found
+
+
+def _collect_slots(values: Iterable, found: list[int]) -> None:
+    for value in values:
+        cls = value.__class__
+        if cls is Slot:
+            found.append(value.number)
+        elif cls is tuple or cls is list:
+            _collect_slots(value, found)
+        elif cls is slice:
+            _collect_slots((value.start, value.stop, value.step), found)
 
 
 def substitute_arrays(value: Any, arrays: dict[int, Any]) -> Any:

@@ -24,6 +24,7 @@ from .channels_last import end_in_chains, use_channels_last
 from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
 from .constant_folding import fold_constants
+from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
 from .elementwise_chains import bind_chains
 from .fold_batch_norms import fold_batch_norms
@@ -37,7 +38,7 @@ from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
 from .program_ir import HOST_VALUES, CapturedCall, Program, ResultSpec
-from .python_codegen import lower_to_python
+from .python_codegen import ReplayMiss, lower_to_python
 from .row_major_layouts import drop_stride_rules, infer_layouts, is_free_of_strides
 from .saved_derivatives import save_derivatives
 from .step_purity import is_pure
@@ -163,7 +164,56 @@ def compile_replay(
     )
     run = define_function("replay", text, space)
     run.forward = forward  # type: ignore[attr-defined]
+    run.on_arrays = functools.cache(  # type: ignore[attr-defined]
+        functools.partial(_make_array_replay, captured, sources, arguments, program, forward, table)
+    )
     return run
+
+
+class ArrayReplay:
+    """A replay of the arrays of the argument tensors, which are as captured and of which no two are one. It returns the
+    tensors of the result, and None if elements differ from the captured ones.
+    """
+
+    def __init__(self, run: Callable[..., tuple], dtypes: list, table: Any) -> None:
+        self.run, self.dtypes, self.table = run, dtypes, table
+
+    def __call__(self, *arrays: Any) -> tuple | None:
+        try:
+            made = run_quietly(self.run, *arrays)
+        except ReplayMiss:
+            return None
+        return tuple([call.wrap_array(self.table, *pair) for pair in zip(made, self.dtypes, strict=True)])
+
+
+def _make_array_replay(
+    captured: CapturedCall, sources: list[TensorSource], arguments: int, program: Program, forward: Any, table: Any
+) -> ArrayReplay | None:
+    """Return None if a call has effects, or other results than tensors that arrays make."""
+    order = captured.rebuild(list(range(len(captured.results))))
+    if order.__class__ is not tuple or not all(place.__class__ is int for place in order):
+        return None
+    if captured.bumps or has_gradients(captured) or {s.argument for s in sources} - {-1} != set(range(arguments)):
+        return None
+    texts, dtypes, count = [], [], 0
+    for result in captured.results:
+        source = sources[result.outside] if result.outside >= 0 else None
+        if source is not None and source.argument < 0 or result.signs or result.grad or result.is_inference:
+            return None
+        if result.kind in HOST_VALUES or result.table is not None:
+            return None
+        texts.append(f"made[{count}]" if source is None else source.text(result.outside))
+        dtypes.append(result.dtype)
+        count += source is None
+    space = {f"held{k}": source.held._tl_array for k, source in enumerate(sources) if source.argument < 0}
+    given = "".join(f"{sources[n].text(n)}, " for n in program.inputs)
+    text = (
+        f"def replay_arrays({', '.join(f't{i}' for i in range(arguments))}):\n"
+        f"    made = forward({given}())\n"
+        f"    return ({''.join(f'{texts[place]}, ' for place in order)})\n"
+    )
+    run = define_function("replay_arrays", text, {**space, "forward": forward})
+    return ArrayReplay(run, [dtypes[place] for place in order], table)
 
 
 def _compile_lazily(write: Callable[[], Any]) -> Any:

@@ -60,6 +60,11 @@ class SideEffectMonitor:
         self.verdicts: dict[Any, str | None] = {}
         self.libraries: set = set()  # code of other libraries
         self.reads_gradients = False
+        self.profile: ProfileHook | None = None
+
+    def hide(self, call: Any, *args: Any) -> Any:
+        """Return `call(*args)`, unseen."""
+        return call(*args) if self.profile is None else self.profile.hide(call, *args)
 
     def __enter__(self) -> SideEffectMonitor:
         self.profile = ProfileHook(self._handle_profile_event)
@@ -67,6 +72,7 @@ class SideEffectMonitor:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        assert self.profile is not None
         self.profile.__exit__(*error)
 
     def _handle_profile_event(self, frame: Any, event: str, argument: Any) -> None:
@@ -151,7 +157,8 @@ class SideEffectMonitor:
 
     def _refuse_side_effect(self, why: str, frame: Any) -> None:
         self.capture.fail_at(why, user_location(frame, self.codes))
-        self.profile.pause()
+        if self.profile is not None:
+            self.profile.pause()
 
 
 def user_location(frame: Any, codes: set) -> str:

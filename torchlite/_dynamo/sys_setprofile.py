@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+_IS_CHEAP = sys.version_info < (3, 12)
+
 
 class ProfileHook:
     """Context manager that calls a function at each call and return of this thread, then restores the earlier profile.
@@ -34,3 +36,15 @@ class ProfileHook:
     def pause(self) -> None:
         """Stop calling the function."""
         sys.setprofile(None)
+
+    def hide(self, call: Callable, *args: Any) -> Any:
+        """Return `call(*args)`, whose calls and returns the function does not see, where that is cheap: from CPython
+        3.12 on, each change of the profile rewrites the byte code of all functions.
+        """
+        if not _IS_CHEAP or self.function is None or sys.getprofile() is not self.function:
+            return call(*args)
+        sys.setprofile(None)
+        try:
+            return call(*args)
+        finally:
+            sys.setprofile(self.function)

@@ -188,6 +188,11 @@ class LoadedModule(GraphModule):
         made.meta = self.meta
         return self._set_limits(made)
 
+    def make_part(self, graph: Graph) -> LoadedModule:
+        """Return a module of some of the nodes, which counts with its caller."""
+        graph.set_codegen(CountingCode(self._is_compiled()))
+        return LoadedModule(self, graph, type(self).__name__)
+
     def _set_limits(self, made: Any) -> Any:
         made.max_elements, made.file_elements = self.max_elements, self.file_elements
         return made

@@ -1,4 +1,6 @@
-"""Pointwise part of LSTM and GRU steps, forward and backward. Matrix products are separate launches."""
+"""Pointwise part of LSTM and GRU steps, forward and backward, whose matrix products are separate launches. On a
+processor, also all steps of a small layer in one launch.
+"""
 
 from __future__ import annotations
 
@@ -94,6 +96,94 @@ KERNEL void cell_step({parameters}, const int rows, const int size, const int gi
         int three = 3 * row * size + column, four = 4 * row * size + column, end = min(size, column + {width});
         {wide}
         for (; column < end; ++column, ++at, ++three, ++four) {{ {element_source("T_C", "T_LD", "T_ST")} }}
+    }}
+}}
+"""
+
+
+# For each kernel of a layer: its array parameters, the gates, the first numbers of the state's product, where that is
+# stored, and the arrays of a step that `_STEPS` names.
+_LAYERS = {
+    "lstm": (
+        "OUT(T, sums), IN(T, h0), IN(T, c0), IN(T, weight), OUT(T, cells), OUT(T, output)",
+        4,
+        "{load}(gates, {at})",
+        "gates",
+        """
+        GLOBAL T* gates = AT(sums) + (long)line * 4 * size;
+        GLOBAL const T* before = k ? AT(cells) + (long)last * size : AT(c0) + row * size;
+        GLOBAL T *c = AT(cells) + (long)line * size, *h = AT(output) + (long)line * size;
+""",
+    ),
+    "gru": (
+        "IN(T, sums), IN(T, h0), IN(T, weight), IN(T, bias), OUT(T, product), OUT(T, all_kept), OUT(T, output)",
+        3,
+        "given ? {load}(AT(bias), {at}) : 0",
+        "state",
+        """
+        GLOBAL const T *input = AT(sums) + (long)line * 3 * size, *before = seen;
+        GLOBAL T *state = AT(product) + row * 3 * size, *kept = AT(all_kept) + (long)line * 4 * size;
+        GLOBAL T* h = AT(output) + (long)line * size;
+""",
+    ),
+}
+_TILE = 4  # vectors of a product that are summed at once
+
+
+@functools.cache
+def layer_steps_source(name: str, width: int) -> str:
+    """Return the kernel `layer_steps`: all steps of a layer, whose rows of the batch are shared by work-items.
+
+    `weight` is (size, gates * size). With `given` there is a bias of the state's product.
+    """
+    parameters, count, first, stored, pointers = _LAYERS[name]
+    body = _STEPS[name][1]
+
+    def element_source(vector: str, load: str, store: str) -> str:
+        return body.replace("LD(", load + "(").replace("ST(", store + "(").replace("V ", vector + " ")
+
+    def product_source(vectors: int, wide: int) -> str:
+        """The loop over columns of a product, `vectors` vectors of `wide` columns at a time."""
+        kind, load, store = (f"T_C{wide}", f"T_LD{wide}", f"T_ST{wide}") if wide > 1 else ("T_C", "T_LD", "T_ST")
+        lines = range(vectors)
+        starts = "".join(f"{kind} a{v} = {first.format(load=load, at=f'j + {v * wide}')};\n" for v in lines).replace(
+            ": 0;", f": ({kind})(0);"
+        )
+        return f"""
+        for (; j + {vectors * wide} <= columns; j += {vectors * wide}) {{
+            {starts}
+            GLOBAL const T* w = AT(weight) + j;
+            for (int i = 0; i < size; ++i, w += columns) {{
+                const T_C x = T_LD(seen, i);
+                {"".join(f"a{v} += x * {load}(w, {v * wide}); " for v in lines)}
+            }}
+            {"".join(f"{store}({stored}, j + {v * wide}, a{v}); " for v in lines)}
+        }}
+"""
+
+    parts = {(_TILE, width), (1, width), (1, 1)} if width > 1 else {(1, 1)}
+    products = "".join(product_source(*part) for part in sorted(parts, reverse=True))
+    wide = (
+        f"for (; column + {width} <= size; column += {width}, at += {width}, three += {width}, four += {width}) "
+        f"{{ {element_source(f'T_C{width}', f'T_LD{width}', f'T_ST{width}')} }}"
+        if width > 1
+        else ""
+    )
+    return f"""
+KERNEL void layer_steps({parameters}, const int steps, const int rows, const int size, const int reverse,
+        const int given) {{
+    const int columns = {count} * size;
+    for (int row = ITEM; row < rows; row += ITEMS) {{
+        for (int k = 0; k < steps; ++k) {{
+        const int t = reverse ? steps - 1 - k : k, line = t * rows + row, last = line + (reverse ? rows : -rows);
+        GLOBAL const T* seen = k ? AT(output) + (long)last * size : AT(h0) + row * size;
+        {pointers}
+        int j = 0;
+        {products}
+        int column = 0, at = 0, three = 0, four = 0;
+        {wide}
+        for (; column < size; ++column, ++at, ++three, ++four) {{ {element_source("T_C", "T_LD", "T_ST")} }}
+        }}
     }}
 }}
 """

@@ -91,8 +91,10 @@ def get_gemm_address(dtype: np.dtype) -> int | None:
 
 
 @functools.cache
-def copies_transposed_slowly(dtype: np.dtype) -> bool:
-    """True if BLAS's kernel for AVX-512 serves, which takes long to copy the second matrix where it is transposed."""
+def has_avx512_kernels(dtype: np.dtype) -> bool:
+    """True if BLAS's kernels for AVX-512 serve. They take long to copy the second matrix where it is transposed, and
+    copy none in a product of few multiplications.
+    """
     controls = _find_thread_controls()
     name = controls and getattr(controls[2], "scipy_openblas_get_corename64_", None)
     if not name or dtype.char != "f" or get_transposing_copy(dtype) is None:

@@ -18,7 +18,7 @@ from .cache_blocking import parallel_for
 from .conv import _conv_forward_numpy, _make_columns_function, _normalize_geometry
 from .conv_geometry import get_conv_geometry
 from .conv_windows import WindowSum
-from .deterministic_gemm import deterministic_dot
+from .deterministic_gemm import deterministic_dot, multiply_in_blocks
 from .fused_inference import ConvEpilogue
 from .quantized import bind_quantized_convolution, bind_quantized_matmul
 
@@ -159,7 +159,7 @@ def _bind_pointwise_convolution(weight: np.ndarray, bias: np.ndarray | None, fin
         image, out = x.reshape(plan.channels, plan.places), np.empty((plan.filters, plan.places), x.dtype)
 
         def compute(part: slice) -> None:
-            rows = np.matmul(matrix[part], image, out=out[part])
+            rows = multiply_in_blocks(matrix[part], image, out[part])
             if column is not None:
                 usual = np.setbufsize(_LONG_ROW) if plan.places >= _LONG_ROW else 0
                 np.add(rows, column[part], out=rows)

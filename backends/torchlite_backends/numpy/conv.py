@@ -33,6 +33,7 @@ from . import (
 from .blas import can_limit, single_threaded
 from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
 from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
+from .deterministic_gemm import multiply_in_blocks
 from .half_casts import cast_half
 from .row_blocks import sum_along_axis
 
@@ -227,7 +228,11 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
         first, last, top, bottom = block
         columns = columns_of(block)
         if last - first == 1:
-            rows = np.matmul(matrix, columns, out=flat[first, :, :, top * width : bottom * width])
+            rows = flat[first, :, :, top * width : bottom * width]
+            if groups == 1:
+                multiply_in_blocks(matrix[0], columns[0], rows[0])
+            else:
+                np.matmul(matrix, columns, out=rows)
         else:
             rows = _matmul_into_scratch(matrix, columns, 1)
         if bias is not None:
@@ -255,7 +260,7 @@ def _convolve_by_filters(matrix, columns_of, bias, plan, out):
     )
 
     def convolve_filters(part):
-        piece = np.matmul(matrix[part], columns, out=rows[part])
+        piece = multiply_in_blocks(matrix[part], columns, rows[part])
         if bias is not None:
             piece += bias[part, None]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .deterministic_gemm import deterministic_matmul
+from .deterministic_gemm import choose_multiplication, deterministic_matmul
 from .lstm import _split_batch, _view_batch_part
 
 
@@ -57,10 +57,11 @@ def _run_forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse
     steps, hidden, columns = states.shape
     product = np.empty((3 * hidden, columns), states.dtype)
     h, sums = np.ascontiguousarray(h), np.ascontiguousarray(sums.transpose(1, 0, 2))
+    multiply = choose_multiplication(recurrent.size * columns)
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
         a, x = kept[t], sums[t]
         gates, n, s = a[: 2 * hidden], a[2 * hidden : 3 * hidden], a[3 * hidden :]
-        np.matmul(recurrent, h, out=product)
+        multiply(recurrent, h, product)
         if bias_h is not None:
             np.add(product, bias_h, product)
         np.add(product[: 2 * hidden], x[: 2 * hidden], gates)
@@ -96,6 +97,7 @@ def _run_backward_steps(grad_output, dh, first, output, kept, back, of_input, of
     if grad_output is not None:
         grad_output = np.ascontiguousarray(grad_output.transpose(0, 2, 1))
     places = list(range(steps - 1, -1, -1) if reverse else range(steps))
+    multiply = choose_multiplication(back.size * columns)
     for place in range(steps - 1, -1, -1):
         t = places[place]
         a, d = kept[t], inputs[t]
@@ -118,7 +120,7 @@ def _run_backward_steps(grad_output, dh, first, output, kept, back, of_input, of
         np.multiply(d[: 2 * hidden], slope, d[: 2 * hidden])
         np.copyto(ds[: 2 * hidden], d[: 2 * hidden])
         np.multiply(dn, r, ds[2 * hidden :])
-        np.matmul(back, ds, out=product)
+        multiply(back, ds, product)
         np.multiply(dh, z, dh)
         np.add(dh, product, dh)
         states[t] = ds[2 * hidden :]

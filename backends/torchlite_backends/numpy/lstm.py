@@ -25,7 +25,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .deterministic_gemm import deterministic_matmul
+from .deterministic_gemm import choose_multiplication, deterministic_matmul
 
 # Columns of a part of the batch: with fewer, most of a product's time is reading W. Half as many if there would be only
 # one part. Products of matrices smaller than the last number are not worth a second thread.
@@ -133,6 +133,7 @@ def _run_forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, togeth
     ways, targets = gates[:, hidden : 3 * hidden].reshape(steps, 2, hidden, columns), gates[:, 3 * hidden :]
     targets = targets.reshape(steps, 2, hidden, columns)
     gates[0, 4 * hidden :] = c
+    multiply = choose_multiplication(recurrent.size * columns)
     next_cells = [*gates[1:, 4 * hidden :], last]
     for start in range(0, steps, together):
         stop = min(start + together, steps)
@@ -141,7 +142,7 @@ def _run_forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, togeth
         )
         for t in range(start, stop):
             a, new = gates[t, : 4 * hidden], next_cells[t]
-            np.matmul(recurrent, h, out=product)
+            multiply(recurrent, h, product)
             np.add(sums[:, t - start], product, out=a)
             np.tanh(a, out=a)
             logistic = a[: 3 * hidden]
@@ -194,6 +195,7 @@ def _run_backward_steps(grad_output, dh, dc, gates, cells, back, sums):
     )
     gradients, summands = work[:, hidden : 5 * hidden], work[:, 5 * hidden :]
     total = np.empty_like(dc)
+    multiply = choose_multiplication(back.size * columns)
     for stop in range(steps, 0, -_STEPS):
         start = max(stop - _STEPS, 0)
         _compute_gate_derivatives(gates[start:stop], cells[start:stop], factors[: stop - start])
@@ -205,7 +207,7 @@ def _run_backward_steps(grad_output, dh, dc, gates, cells, back, sums):
             np.add(dc, summands[j], out=total)
             np.multiply(total, of_dc[j], out=by_dc[j])
             dc = by_dc[j, 0]
-            np.matmul(back, gradients[j], out=dh)
+            multiply(back, gradients[j], dh)
         dc = dc.copy()  # the next steps overwrite this memory
         sums[:, start:stop] = gradients[: stop - start].transpose(1, 0, 2)
     return dh, dc

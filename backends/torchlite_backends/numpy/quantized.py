@@ -16,6 +16,7 @@ import numpy as np
 from torchlite._settings.equal_arrays import share_equal
 from torchlite._types.quantized_levels import LevelsMatrix, choose_parameters
 
+from .blas import has_avx512_kernels
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
@@ -99,7 +100,9 @@ class _FloatMatrix:
     """A right operand in a dtype in which products are exact."""
 
     def __init__(self, levels: np.ndarray, zero: np.ndarray | None) -> None:
-        self.values = _less_zero(levels, zero, _exact_kind(levels, zero, -2))
+        values = _less_zero(levels, zero, _exact_kind(levels, zero, -2))
+        # With few rows, BLAS multiplies a transposed matrix from the left without copying it.
+        self.values = np.asfortranarray(values) if values.ndim == 2 and has_avx512_kernels(values.dtype) else values
 
 
 def _multiply_floats(input: np.ndarray, matrix: _FloatMatrix, zero: np.ndarray | None, finish: Finish) -> np.ndarray:

@@ -10,24 +10,28 @@ A state that is rounded to 8-bit levels is multiplied as whole numbers in floati
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blas import single_threaded
+from .blas import has_avx512_kernels, single_threaded
+from .cache_blocking import parallel_for
 from .conv_cpu_engine import selected_engine
-from .deterministic_gemm import deterministic_matmul
+from .deterministic_gemm import UNCOPIED
 from .quantized import _exact_kind, _less_zero
 
 _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 _USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 # Gates with the first function: they are logistic in usual cells.
 _LOGISTIC = {"rnn": 0, "gru": 2, "lstm": 3}
-_F8 = np.dtype("f8")
-# Multiplications of a step's product from which several threads compute it, and rows from which its transpose is
-# faster.
-_SHARED, _TALL = 1 << 23, 4
+# The order of gates here. Those with the first function come first.
+_ORDER = {"rnn": [0], "gru": [0, 1, 2], "lstm": [1, 0, 2, 3]}
+_ALL = slice(None)
+# Multiplications of a step's product from which threads share it, their number, and the most columns of a block.
+_SHARED, _THREADS, _WIDEST = 1 << 23, 2, 64
 
 
 class Cell(NamedTuple):
@@ -155,74 +159,116 @@ _FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
 
 
 class _Product:
-    """The product of states with constant weights: `(states, first column, last column)`.
+    """The product of states with constant weights, of which each gate has a matrix: (G, D, H, H).
 
-    halves: a factor of each column.
+    Of several rows and many weights BLAS would copy the weights in each step. So they lie in blocks of columns, whose
+    products are so small that it does not.
     """
 
-    def __init__(self, weight: np.ndarray, halves: np.ndarray) -> None:
-        self.weight = np.multiply(weight, halves, order="C")
-        ways, depth, columns = weight.shape
-        self.is_tall = depth * columns * _TALL >= _SHARED and ways == 1
-        if self.is_tall:
-            self.turned = np.ascontiguousarray(self.weight[0].T)
+    def __init__(self, weight: np.ndarray) -> None:
+        self.weight = np.ascontiguousarray(weight)
+        self.blocks: np.ndarray | None = None  # made when they are needed
 
-    def __call__(self, h: np.ndarray, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
-        if self.is_tall and h.shape[1] >= _TALL:
-            out[0] = deterministic_matmul(self.turned[first:last], np.ascontiguousarray(h[0].T)).T
-            return out
-        weight = self.weight if last is None and not first else self.weight[:, :, first:last]
-        return np.matmul(h, weight, out)
+    def begin(self, shape: tuple[int, ...], gates: slice = _ALL) -> Callable:
+        """Return the function of a state of a shape and the result of some gates, (G, D, N, H)."""
+        count, ways, depth, hidden = self.weight.shape
+        wide = next((n for n in range(_WIDEST, _WIDEST // 2, -1) if hidden % n == 0), 0)
+        is_fitting = wide and shape[1] * depth * wide <= UNCOPIED < shape[1] * depth * hidden * count
+        if not is_fitting or not has_avx512_kernels(self.weight.dtype):
+            weight = self.weight[gates]
+            return lambda h, out: np.matmul(h, weight, out)
+        if self.blocks is None:
+            parts = self.weight.reshape(count, ways, depth, -1, wide)
+            self.blocks = np.ascontiguousarray(parts.transpose(0, 1, 3, 2, 4))
+        return functools.partial(_multiply_blocks, self.blocks[gates])
+
+
+def _multiply_blocks(blocks: np.ndarray, h: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Multiply a state with blocks (G, D, B, H, H / B)."""
+    states, parts = h[:, None], out.reshape(*out.shape[:3], blocks.shape[2], -1).transpose(0, 1, 3, 2, 4)
+    if h.shape[1] * blocks.size < _SHARED:
+        np.matmul(states, blocks, parts)
+        return out
+    cuts = [blocks.shape[2] * k // _THREADS for k in range(_THREADS + 1)]
+
+    def multiply(start: int, stop: int) -> None:
+        np.matmul(states, blocks[:, :, start:stop], parts[:, :, start:stop])
+
+    parallel_for(multiply, list(itertools.pairwise(cuts)))
+    return out
 
 
 class _LevelProduct(_Product):
-    """The product with weights in levels: states are rounded to 256 levels between their least and greatest element."""
+    """The product with weights in levels: states are rounded to 256 levels between their least and greatest element.
 
-    def __init__(self, levels: np.ndarray, scale: np.ndarray, zero: np.ndarray | None, halves: np.ndarray) -> None:
-        if zero is not None:
-            zero = zero.reshape(len(levels), 1, -1)
-        self.kind = _exact_kind(levels, zero, -2)
-        super().__init__(_less_zero(levels, zero, self.kind), np.ones(1, self.kind))
-        self.scale = scale.reshape(len(levels), 1, -1) * halves
+    scale: (G, D, 1, H), or 1 in place of G and H.
+    """
 
-    def __call__(self, h: np.ndarray, out: np.ndarray, first: int = 0, last: int | None = None) -> np.ndarray:
-        low, high = h.min((1, 2), keepdims=True), h.max((1, 2), keepdims=True)
-        np.minimum(low, 0, out=low)
-        np.maximum(high, 0, out=high)
-        step = np.subtract(high, low)
-        np.divide(step, 255, step)
-        step[high == low] = 1
-        np.divide(low, step, low)
-        np.rint(low, low)  # less the zero point, which is between 0 and 255
-        np.add(low, 255, high)
-        levels = np.divide(h, step)
-        np.rint(levels, levels)
-        np.minimum(levels, high, out=levels)
-        if self.kind == _F8:
-            out[...] = super().__call__(levels.astype(_F8), np.empty(out.shape, _F8))
-        else:
-            super().__call__(levels, out)
-        return np.multiply(out, step * self.scale, out)
+    def __init__(self, weight: np.ndarray, scale: np.ndarray) -> None:
+        super().__init__(weight)
+        self.scale = scale
+
+    def begin(self, shape: tuple[int, ...], gates: slice = _ALL) -> Callable:
+        product, ways = super().begin(shape), shape[0]
+        kind, exact = self.scale.dtype, self.weight.dtype
+        low, high, step = (np.empty((ways, 1, 1), kind) for _ in range(3))
+        of_low, of_high = low[:, 0, 0], high[:, 0, 0]
+        levels, factor = np.empty(shape, kind), np.empty_like(self.scale)
+        wide = None if exact == kind else (np.empty(shape, exact), np.empty((len(self.weight), *shape), exact))
+        # Of zeros alone the step is the least number, and their levels are zero.
+        top, least = np.array(255, kind), np.array(np.finfo(kind).smallest_subnormal)
+
+        def multiply(h: np.ndarray, out: np.ndarray) -> np.ndarray:
+            flat = h.reshape(ways, -1)
+            np.minimum.reduce(flat, 1, out=of_low, initial=0)
+            np.maximum.reduce(flat, 1, out=of_high, initial=0)
+            np.subtract(high, low, step)
+            np.divide(step, top, step)
+            np.maximum(step, least, out=step)
+            np.divide(low, step, low)
+            np.rint(low, low)  # less the zero point, which is between 0 and 255
+            np.add(low, top, high)
+            np.divide(h, step, levels)
+            np.rint(levels, levels)
+            np.minimum(levels, high, out=levels)
+            if wide is None:
+                product(levels, out)
+            else:
+                wide[0][...] = levels
+                out[...] = product(*wide)
+            np.multiply(step, self.scale, factor)
+            return np.multiply(out, factor, out)
+
+        return multiply
 
 
 class _Steps:
-    """The steps of directions with the same functions, and what constants decide."""
+    """The steps of directions with the same functions, and what constants decide.
+
+    Arrays of gates are (G, D, N, H): neighbouring gates are contiguous, which ufuncs compute in a third of the time.
+    """
 
     def __init__(self, cell: Cell, constants: Constants) -> None:
         self.cell, self.reverse, self.clip = cell, cell.reverse, cell.clip
-        weight, self.bias, peepholes, scale, zero = constants
+        weight, bias, peepholes, scale, zero = constants
         self.hidden = hidden = weight.shape[1]
         self.dtype = kind = (weight if scale is None else scale).dtype
         self.is_usual, self.has_levels = cell.is_usual and peepholes is None, scale is not None
-        self.halves = np.ones(cell.gates * hidden, kind)
+        self.order = _ORDER[cell.kind]
+        halves = np.ones((cell.gates, 1, 1, 1), kind)
         if self.is_usual:
-            self.halves[: _LOGISTIC[cell.kind] * hidden] = 0.5
+            halves[: _LOGISTIC[cell.kind]] = 0.5
+        self.halves = halves
         if scale is None:
-            self.product = _Product(weight, self.halves)
+            self.product = _Product(self._by_gate(weight) * halves)
         else:
-            self.product = _LevelProduct(weight, scale, zero, self.halves)
-        if self.bias is not None:
-            self.bias = (self.bias * self.halves)[:, None]
+            if zero is not None:
+                zero = zero.reshape(len(weight), 1, -1)
+            exact = _exact_kind(weight, zero, -2)
+            matrices = self._by_gate(_less_zero(weight, zero, exact)) * halves.astype(exact)  # half levels are exact
+            scale = scale.reshape(len(weight), 1, -1)
+            self.product = _LevelProduct(matrices, scale[None] if scale.shape[2] == 1 else self._by_gate(scale).copy())
+        self.bias = None if bias is None else self._by_gate(bias[:, None]) * halves
         self.peepholes = None
         if peepholes is not None:
             self.peepholes = [peepholes[:, None, k * hidden : (k + 1) * hidden] for k in range(3)]
@@ -232,14 +278,19 @@ class _Steps:
         ]
         self.loop = {"rnn": self._run_rnn, "gru": self._run_gru, "lstm": self._run_lstm}[cell.kind]
 
+    def _by_gate(self, x: np.ndarray) -> np.ndarray:
+        """Return (D, M, G * H) as (G, D, M, H), in our order of gates."""
+        return x.reshape(*x.shape[:2], len(self.order), -1).transpose(2, 0, 1, 3)[self.order]
+
     def run(self, sums, h, c, lengths):
         steps, batch, _ = sums.shape
         ways, hidden = len(self.reverse), self.hidden
-        along = sums.reshape(steps, batch, ways, len(self.halves))
-        x = np.empty((steps, ways, batch, along.shape[3]), self.dtype)
+        along = sums.reshape(steps, batch, ways, len(self.order), hidden)
+        x = np.empty((steps, len(self.order), ways, batch, hidden), self.dtype)
         for d, backward in enumerate(self.reverse):
             part = along[::-1, :, d] if backward else along[:, :, d]
-            np.multiply(part, self.halves, x[:, d])
+            for place, gate in enumerate(self.order):
+                np.multiply(part[:, :, gate], self.halves[place], x[:, place, d])
         output = np.empty((steps, ways, batch, hidden), self.dtype)
         there = None
         if lengths is not None and (lengths < steps).any():
@@ -263,103 +314,106 @@ class _Steps:
         return x if self.clip is None else np.clip(x, -self.clip, self.clip, x)
 
     @staticmethod
-    def _settle(there: np.ndarray | None, t: int, state: list, new: list) -> list:
+    def _settle(there: np.ndarray, t: int, state: list, new: list) -> list:
         """Return the next state: sequences that have ended keep theirs, and their outputs, `new[0]`, become 0."""
-        if there is None:
-            return new
         here = there[t]
         found = [np.where(here, made, old) for old, made in zip(state, new, strict=True)]
         np.copyto(new[0], 0, where=~here)
         return found
 
     def _run_rnn(self, x: np.ndarray, output: np.ndarray, state: list, there: Any) -> list:
-        (f,) = self.functions
+        (f,), product = self.functions, self.product.begin(state[0].shape)
         for t, out in enumerate(output):
-            self.product(state[0], out)
-            np.add(out, x[t], out)
+            product(state[0], out[None])
+            np.add(out, x[t, 0], out)
             f(self._limit(out))
-            state = self._settle(there, t, state, [out])
+            state = [out] if there is None else self._settle(there, t, state, [out])
         return state
 
     def _run_gru(self, x: np.ndarray, output: np.ndarray, state: list, there: Any) -> list:
-        (h,), hidden, (f, g) = state, self.hidden, self.functions
-        both = 2 * hidden
-        joined, product = self.cell.option, self.product
-        gates: Any = np.empty((*h.shape[:2], 3 * hidden), self.dtype)
-        of_gates, of_new = gates[..., :both], gates[..., both:]
-        z, r = gates[..., :hidden], gates[..., hidden:both]
-        pair, single = np.empty((*h.shape[:2], both), self.dtype), np.empty_like(h)
+        (h,), (f, g) = state, self.functions
         bias: Any = self.bias
-        of_both, of_last = bias[..., :both], bias[..., both:]
-        half = self.dtype.type(0.5)
-        for t, out in enumerate(output):
-            now = x[t]
-            if joined:
-                np.add(product(h, gates), bias, gates)
+        is_joined, is_usual = self.cell.option, self.is_usual
+        gates: Any = np.empty((3, *h.shape), self.dtype)
+        pair, of_new, z, r = gates[:2], gates[2], gates[0], gates[1]
+        product = self.product.begin(h.shape, _ALL if is_joined else slice(0, 2))
+        product_of_new = None if is_joined else self.product.begin(h.shape, slice(2, 3))
+        target = gates if is_joined else pair
+        np.add(x[:, :2], bias[:2], x[:, :2])
+        of_last, half = np.ascontiguousarray(np.broadcast_to(bias[2], h.shape)), np.array(0.5, self.dtype)
+        for t, (out, x_pair, x_new) in enumerate(zip(output, x[:, :2], x[:, 2], strict=True)):
+            product(h, target)
+            np.add(pair, x_pair, pair)
+            if is_usual:
+                np.tanh(pair, pair)
+                np.multiply(pair, half, pair)
+                np.add(pair, half, pair)
             else:
-                np.add(product(h, pair, 0, both), of_both, of_gates)
-            np.add(of_gates, now[..., :both], of_gates)
-            if self.is_usual:
-                np.tanh(of_gates, of_gates)
-                np.multiply(of_gates, half, of_gates)
-                np.add(of_gates, half, of_gates)
-            else:
-                of_gates[...] = f(self._limit(np.ascontiguousarray(of_gates)))
-            if joined:
-                np.multiply(r, of_new, single)
+                f(self._limit(pair))
+            if product_of_new is None:
+                np.add(of_new, of_last, of_new)
+                np.multiply(r, of_new, of_new)
             else:
                 np.multiply(r, h, out)
-                np.add(product(out, single, both), of_last, single)
-            np.add(single, now[..., both:], single)
-            g(self._limit(single))
-            np.subtract(h, single, out)
+                product_of_new(out, gates[2:])
+                np.add(of_new, of_last, of_new)
+            np.add(of_new, x_new, of_new)
+            if is_usual:
+                np.tanh(of_new, of_new)
+            else:
+                g(self._limit(of_new))
+            np.subtract(h, of_new, out)
             np.multiply(out, z, out)
-            np.add(out, single, out)
-            (h,) = self._settle(there, t, [h], [out])
+            np.add(out, of_new, out)
+            (h,) = [out] if there is None else self._settle(there, t, [h], [out])
         return [h]
 
     def _run_lstm(self, x: np.ndarray, output: np.ndarray, state: list, there: Any) -> list:
-        (h, c), hidden, product = state, self.hidden, self.product
-        sums = np.empty((*h.shape[:2], 4 * hidden), self.dtype)
-        half, logistic = self.dtype.type(0.5), sums[..., : 3 * hidden]
-        i, o, forget, g = (sums[..., k * hidden : (k + 1) * hidden] for k in range(4))
-        squashed, new = np.empty_like(c), np.empty_like(c)
-        for t, out in enumerate(output):
+        (h, c), product = state, self.product.begin(state[0].shape)
+        # o, i, f, g and the cell: i and f times g and the cell are one product.
+        planes: Any = np.empty((5, *h.shape), self.dtype)
+        sums, logistic, o, cell = planes[:4], planes[:3], planes[0], planes[4]
+        i_and_f, g_and_cell, both = planes[1:3], planes[3:], np.empty((2, *h.shape), self.dtype)
+        of_i, of_f = both
+        half, squashed = np.array(0.5, self.dtype), np.empty_like(c)
+        cell[...] = c
+        for t, (out, x_now) in enumerate(zip(output, x, strict=True)):
             seen = h
             if self.has_levels and there is not None and t:
                 seen = np.where(there[t - 1], h, 0)  # which have not ended before the last step
-            np.add(product(seen, sums), x[t], sums)
+            np.add(product(seen, sums), x_now, sums)
+            if there is not None:
+                c = cell.copy()
             if not self.is_usual:
-                self._step(sums, c, new, out)
+                self._step(planes, out)
             else:
                 np.tanh(sums, sums)
                 np.multiply(logistic, half, logistic)
                 np.add(logistic, half, logistic)
-                np.multiply(i, g, i)
-                np.multiply(forget, c, new)
-                np.add(new, i, new)
-                np.tanh(new, squashed)
+                np.multiply(i_and_f, g_and_cell, both)
+                np.add(of_i, of_f, cell)
+                np.tanh(cell, squashed)
                 np.multiply(o, squashed, out)
-            if there is None:
-                h, c, new = out, new, c
-            else:
-                h, c = self._settle(there, t, [h, c], [out, new])
-        return [h, c]
+            h = out
+            if there is not None:
+                h, cell[...] = self._settle(there, t, [state[0], c], [out, cell])
+                state = [h]
+        return [h, cell]
 
-    def _step(self, sums: np.ndarray, c: np.ndarray, new: np.ndarray, out: np.ndarray) -> None:
-        """Run a step with any functions: write the next cell and state."""
+    def _step(self, planes: np.ndarray, out: np.ndarray) -> None:
+        """Run a step with any functions: overwrite the sums and the cell, and write the next state."""
         f, g, k = self.functions
-        i, o, forget, of_new = (np.ascontiguousarray(part) for part in np.split(sums, 4, -1))
+        o, i, forget, new, c = planes
         if self.peepholes is not None:
             i += c * self.peepholes[0]
             forget += c * self.peepholes[2]
         i = f(self._limit(i))
         forget = np.subtract(1, i) if self.cell.option else f(self._limit(forget))
-        np.multiply(forget, c, new)
-        new += i * g(self._limit(of_new))
+        np.multiply(forget, c, c)
+        c += i * g(self._limit(new))
         if self.peepholes is not None:
-            o += new * self.peepholes[1]
-        np.multiply(f(self._limit(o)), k(new.copy()), out)
+            o += c * self.peepholes[1]
+        np.multiply(f(self._limit(o)), k(c.copy()), out)
 
 
 def _number(value: Any, kind: np.dtype) -> Any:

@@ -77,7 +77,7 @@ def test_parts_follow_the_size():
 def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
     """The transposed product of few rows, whatever BLAS has; its tasks have the bits of the engine's product."""
     numpy_backend.large_kernels(0)  # an engine's products serve from now on, as in a program with large arrays
-    monkeypatch.setattr(deterministic_gemm, "copies_transposed_slowly", lambda dtype: slowly)
+    monkeypatch.setattr(deterministic_gemm, "has_avx512_kernels", lambda dtype: slowly)
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((columns, inner), "f4")
     b = rng.standard_normal(columns, "f4") if bias else None
@@ -92,6 +92,25 @@ def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
     for other in (x[:, ::-1].copy()[:, ::-1], np.asfortranarray(x), x[::-1]):
         right = want[::-1] if other.base is x else want
         np.testing.assert_allclose(deterministic_gemm.matmul_bias(other, w.T, b), right, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"),
+    [(2, 768, 3072), (3, 800, 1001), (24, 144, 3136), (997, 160, 49), (33, 1024, 256), (512, 512, 512), (1, 900, 1200)],
+)
+def test_blocks(monkeypatch, rows, inner, columns):
+    """Products of more multiplications than BLAS computes without copies, with rests, in memory with longer rows."""
+    monkeypatch.setattr(deterministic_gemm, "has_avx512_kernels", lambda dtype: True)
+    rng = np.random.default_rng(0)
+    a, wide = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((inner, columns + 3), "f4")
+    for b in (wide[:, :columns], wide[:, :columns].copy(), np.asfortranarray(wide[:, :columns])):
+        want = a.astype("f8") @ b.astype("f8")
+        room = np.full((rows, columns + 5), np.nan, "f4")
+        found = deterministic_gemm.multiply_in_blocks(a, b, room[:, :columns])
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=2e-3)
+        assert np.isnan(room[:, columns:]).all()
+        np.testing.assert_allclose(deterministic_gemm.matmul_bias(a, b), want, rtol=1e-4, atol=2e-3)
+        np.testing.assert_allclose(deterministic_gemm.deterministic_matmul(a, b), want, rtol=1e-4, atol=2e-3)
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1)])

@@ -110,12 +110,17 @@ def test_sums_that_float32_does_not_hold():
                                    scale=np.full(1, 1e-6, "f4"))  # fmt: skip
     given[1][...] = np.abs(given[1]) + 1
     product = recurrent._Steps(cell, constants).product
-    assert product.kind == np.float64
+    assert product.weight.dtype == np.float64
     check(recurrent.bind_in_numpy(cell, constants), cell, constants, given)
 
 
-def test_products_of_many_rows():
-    """Large weights are multiplied from the left."""
-    made = make_layer("lstm", (False,), batch=5, hidden=750, steps=1)
-    assert recurrent._Steps(*made[:2]).product.is_tall
-    check(recurrent.bind_in_numpy(*made[:2]), *made, 1e-4)
+@pytest.mark.parametrize("kind", USUAL)
+@pytest.mark.parametrize(("hidden", "batch"), [(750, 5), (64, 100), (256, 30), (199, 60)])
+def test_products_in_blocks(monkeypatch, kind, hidden, batch):
+    """Products of several rows with many weights run in blocks of columns, where such a block fits."""
+    monkeypatch.setattr(recurrent, "has_avx512_kernels", lambda dtype: True)
+    made = make_layer(kind, (False, True), batch=batch, hidden=hidden, steps=2)
+    steps = recurrent._Steps(*made[:2])
+    check(steps.run, *made, 1e-4)
+    work = batch * hidden * hidden * recurrent._GATES[kind]
+    assert (steps.product.blocks is not None) == (hidden != 199 and work > 1_000_000)

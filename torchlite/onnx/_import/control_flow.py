@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
 
-from .loop_calls import run_as_one_call
+from .loop_ahead import find_split, run_ahead
+from .loop_calls import StepCalls, run_as_one_call
 from .op_registry import single_number, to_common_device, truth
 from .resource_limits import check_elements, check_objects, check_steps, count_elements
 from .sequences import check_sequence_element
@@ -41,15 +43,21 @@ def _run_loop(
     """Return the last carried values but for the fixed ones, and the scan outputs."""
     most = None if count is None else int(single_number(count))
     going = True if condition is None else truth("Loop", condition)
-    state, step, true = list(carried), 0, torch.tensor(True)
+    split = find_split(body, carried, fixed) if going and hasattr(body, "find_array_replay") else None
+    if split is not None:
+        changed, outputs = run_ahead(split, _make_step, most, carried, reads, scanned)
+        return (*changed, *(_stack_outputs(values, 0) for values in outputs))
+    devices = {value.device for value in (*carried, *reads) if isinstance(value, Tensor)}
+    device = devices.pop() if len(devices) == 1 else None
+    state, step, true = list(carried), 0, torch.tensor(True, device=device)
     found: list[list] = [[] for _ in range(scanned)]
     numbers: list[Tensor] = []
+    run_step = StepCalls(body, reads)
     while going and (most is None or step < most):
         check_steps("Loop", 1)
         if not numbers:
-            numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64).unbind())[::-1]
-        results = body(numbers.pop(), true, *state, *reads)
-        results = results if isinstance(results, tuple) else (results,)
+            numbers = list(torch.arange(step, step + _NUMBERED, dtype=torch.int64, device=device).unbind())[::-1]
+        results = run_step(numbers.pop(), true, *state)
         going = truth("Loop", results[0])
         state = list(results[1 : 1 + len(state)])
         for kept, value in zip(found, results[1 + len(state) :], strict=True):
@@ -57,6 +65,17 @@ def _run_loop(
         step += 1
     changed = [value for k, value in enumerate(state) if k not in fixed]
     return (*changed, *(_stack_outputs(values, 0) for values in found))
+
+
+def _make_step(body: Any, reads: tuple) -> Callable:
+    """Return the function of a step that counts it."""
+    run_step = StepCalls(body, reads)
+
+    def run(*varying: Any) -> tuple:
+        check_steps("Loop", 1)
+        return run_step(*varying)
+
+    return run
 
 
 def _stack_outputs(values: list, axis: int) -> Tensor:
@@ -81,14 +100,14 @@ def _run_scan(
     length = inputs[0].shape[input_axes[0]]
     now = list(state)
     found: list[list] = [[] for _ in output_axes]
+    run_step = StepCalls(body, reads)
     for step in range(length):
         check_steps("Scan", 1)
         slices = [
             x.select(axis, length - 1 - step if backward else step)
             for x, axis, backward in zip(inputs, input_axes, input_directions, strict=True)
         ]
-        results = body(*now, *slices, *reads)
-        results = results if isinstance(results, tuple) else (results,)
+        results = run_step(*now, *slices)
         now = list(results[: len(now)])
         for kept, value in zip(found, results[len(now) :], strict=True):
             kept.append(value)

@@ -1,8 +1,11 @@
-"""Dense LSTM and GRU layers with two launches per step: the state's product and the pointwise cell."""
+"""Dense LSTM and GRU layers with two launches per step: the state's product and the pointwise cell.
+
+A processor computes all steps of a small layer in one launch.
+"""
 
 from __future__ import annotations
 
-from torchlite_backends.kernel_sources.rnn import cell_step_source
+from torchlite_backends.kernel_sources.rnn import cell_step_source, layer_steps_source
 
 from ..array_ops.pointwise import KERNELS
 from ..array_ops.reduce import sum as reduced_sum
@@ -13,6 +16,8 @@ from ..linalg.matmul import flatten_rows, scaled_matmul_add, transpose_matrices
 
 # State elements for which another work-item pays.
 _MIN_ELEMENTS_PER_ITEM = 2048
+# Weights and rows up to which a processor computes all steps in one launch: a launch takes as long as so many weights.
+_FEW_WEIGHTS, _FEW_ROWS = 1 << 17, 8
 
 
 def _view_step(x: Array, t: int) -> Array:
@@ -45,6 +50,20 @@ def _launch_cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: 
         )
     else:
         function((-(-batch * hidden // device.group) * device.group,), (device.group,), *arrays, batch, hidden, given)
+
+
+def _launch_layer(name: str, arrays: tuple[Array, ...], shape: tuple, weights: int, reverse: bool, given: int) -> bool:
+    """Launch all steps of a small layer of (steps, batch, hidden) on a processor. Return False for other layers."""
+    device, kind = arrays[0].device, arrays[0].kind
+    if not device.is_cpu or weights > _FEW_WEIGHTS or shape[1] > _FEW_ROWS:
+        return False
+    check_takes(arrays[0], "f", f"_{name}_layer_cpu")
+    width = 8 if kind == "f64" else 16
+    function = device.function(
+        layer_steps_source(name, width), "layer_steps", "p" * len(arrays) + "iiiii", (width,), T=kind
+    )
+    function((max(1, min(device.units, shape[1])),), (1,), *arrays, *shape, int(reverse), given)
+    return True
 
 
 def _iter_steps(steps: int, reverse: bool) -> list[int]:
@@ -91,6 +110,9 @@ def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     output, cells = empty(device, (steps, batch, hidden), kind), empty(device, (steps, batch, hidden), kind)
     recurrent = as_contiguous(transpose_matrices(w_hh))
     h, c = as_contiguous(h0), as_contiguous(c0)
+    shape, last = (steps, batch, hidden), 0 if reverse else steps - 1
+    if output.size and _launch_layer("lstm", (gates, h, c, recurrent, cells, output), shape, w_hh.size, reverse, 0):
+        return output, *(clone_row_major(_view_step(x, last)) for x in (output, cells)), gates, cells
     for t in _iter_steps(steps, reverse):
         now, c_before = _view_step(gates, t), c
         scaled_matmul_add(h, recurrent, now, out=now)
@@ -159,6 +181,12 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     )
     recurrent = as_contiguous(transpose_matrices(w_hh))
     h = as_contiguous(h0)
+    bias, last = recurrent if b_hh is None else as_contiguous(b_hh), 0 if reverse else steps - 1
+    arrays = (sums, h, recurrent, bias, state, kept, output)
+    if output.size and _launch_layer(
+        "gru", arrays, (steps, batch, hidden), w_hh.size, reverse, int(b_hh is not None)
+    ):  # fmt: skip
+        return output, clone_row_major(_view_step(output, last)), kept
     for t in _iter_steps(steps, reverse):
         scaled_matmul_add(h, recurrent, b_hh, out=state)
         before, h = h, _view_step(output, t)

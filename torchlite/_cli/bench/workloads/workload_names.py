@@ -26,10 +26,10 @@ FILES: dict[str, dict[str, tuple[str, ...]]] = {
     "vision_models": {
         "resnet18": ("resnet18_cifar.train",),
         "resnet50": ("resnet50.train_b4", "resnet50.infer_b1"),
-        "mobilenet": ("mobilenet.train", "mobilenet.infer_b1"),
-        "unet": ("unet.train", "unet.infer_b1"),
-        "wavenet": ("wavenet.train", "wavenet.infer_b1"),
-        "vit": ("vit.train", "vit.infer_b1"),
+        "mobilenet": ("mobilenet.train", "mobilenet.infer_b1", "mobilenet.pt2_b1"),
+        "unet": ("unet.train", "unet.infer_b1", "unet.pt2_b1"),
+        "wavenet": ("wavenet.train", "wavenet.infer_b1", "wavenet.pt2_b1"),
+        "vit": ("vit.train", "vit.infer_b1", "vit.pt2_b1"),
     },
     "large_arrays": {
         "large": (
