@@ -35,7 +35,8 @@ class ModelReport:
     Example:
         >>> from torchlite.ao.quantization.fx._model_report.detector import OutlierDetector
         >>> from torchlite.ao.quantization.fx._model_report.model_report import ModelReport
-        >>> x, mapping = torch.randn(8, 3), torch.ao.quantization.get_default_qconfig_mapping()
+        >>> qconfig = torch.ao.quantization.default_symmetric_qnnpack_qconfig
+        >>> x, mapping = torch.randn(8, 3), torch.ao.quantization.QConfigMapping().set_global(qconfig)
         >>> model = torch.nn.Sequential(torch.nn.Linear(3, 2)).eval()
         >>> model = torch.ao.quantization.quantize_fx.prepare_fx(model, mapping, (x,))
         >>> report = ModelReport(model, {OutlierDetector()})
