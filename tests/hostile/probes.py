@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten import QUANTIZED_LAYERS
 from torchlite._aten.allowlist import REFUSED_OPS
 from torchlite._aten.recorded_schemas import all_names
 
@@ -100,7 +101,16 @@ def _onnx(domain: str, kind: str, function: bool = False, **attributes: Any) -> 
 
 def _foreign() -> list[str]:
     """Return names of `torch` that are no ops: classes, functions that set process state, read files, or compile."""
-    known = {*all_names(), "device", "enable_grad", "get_num_threads", "inference_mode", "no_grad", "tensor"}
+    known = {
+        *all_names(),
+        *QUANTIZED_LAYERS,
+        "device",
+        "enable_grad",
+        "get_num_threads",
+        "inference_mode",
+        "no_grad",
+        "tensor",
+    }
     found = [n for n in dir(torch) if callable(getattr(torch, n)) and n not in known and n not in _LANGUAGE]
     return sorted({*found, *REFUSED_OPS, "ops", "_C", "_dispatch", "os", "sys", "serialization", "hub"})
 
@@ -196,7 +206,8 @@ def main() -> int:
     torch.onnx.load(onnx_files.model([onnx_files.node("Relu", ["x"], ["y"])], [onnx_files.info("x", 2)], ["y"]))
     _exported("torch.ops.aten.relu.default", "node")()
     _scripted("return torch.relu(x)")()
-    assert torch.ops.torchlite is not None and torch.ops.profiler is not None  # created at the first access
+    # Created at the first access.
+    assert all(getattr(torch.ops, name) is not None for name in ("torchlite", "profiler", "quantized"))
     sys.addaudithook(_watch)
     found, wrong = probes(), 0
     with tempfile.TemporaryDirectory() as folder:

@@ -39,9 +39,9 @@ ALLOWED = {
     "FunctionType"),
     ("torchlite/_dispatch/op_functions.py", "FunctionType"),
     ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
-    # Programs that the user names: a launcher's, a repository's `hubconf.py`, and modules of a package that the user
-    # trusts. The benchmark's own package.
-    ("torchlite/package/_trusted_modules.py", "exec_module"),
+    # Programs that the user names: a launcher's, a repository's `hubconf.py`, modules of a package that the user
+    # trusts, and a served model's code with --allow-code. The benchmark's own package.
+    ("torchlite/package/_trusted_modules.py", "exec_module"), ("torchlite/serve/_code.py", "exec_module"),
     ("torchlite/distributed/_launch/run_program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
     ("torchlite/_cli/bench/workloads/__main__.py", "exec_module"),
     # `compile` is PyTorch's there.

@@ -128,7 +128,6 @@ class _WeakTensorRef:
         return self._reference() is None
 
 
-@functools.cache
 def _set_default_mobile_cpu_allocator() -> None:
     """Have no effect: arrays have one allocator, and no kernel reads behind their ends."""
 
@@ -137,6 +136,7 @@ def _unset_default_mobile_cpu_allocator() -> None:
     """Have no effect, as `_set_default_mobile_cpu_allocator`."""
 
 
+@functools.cache
 def _log_api_usage_once(event: str) -> None:
     """Write the event to stderr the first time, where PYTORCH_API_USAGE_STDERR is set."""
     if os.environ.get("PYTORCH_API_USAGE_STDERR"):

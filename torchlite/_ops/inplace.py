@@ -369,6 +369,7 @@ op(
     where="",
     promote=DEFAULT,
     tags=NONDIFF,
+    opaque="values",
     composite=lambda F, input, other: F.all(F.eq(input, other)),
     shape_fn=lambda: ((), bool_),
 )

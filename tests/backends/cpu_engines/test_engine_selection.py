@@ -42,6 +42,7 @@ class Host(HostMemory):
 
 class Engine:
     name, by_default, least = "host", False, dict.fromkeys(kernel_overrides.COSTS, 8)
+    run_and_keep = None  # launches are not kept
 
     def __init__(self, served: Host | None):
         self.served = served

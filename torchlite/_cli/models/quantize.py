@@ -84,7 +84,8 @@ class _Layer(nn.Module):
             return ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x, *rest), *rest)
         if not by_range or self.bits == "int4":
             return x
-        least, greatest = x.amin().clamp(max=0), x.amax().clamp(min=0)
+        seen = x.detach()  # steps have no derivative
+        least, greatest = seen.amin().clamp(max=0), seen.amax().clamp(min=0)
         scale = ((greatest - least) / 255).clamp(min=_LEAST)
         zero = torch.round(-least / scale).clamp(0, 255).to(torch.int32)
         return torch.fake_quantize_per_tensor_affine(x, scale, zero, 0, 255)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from torchlite._settings import fork_locks
+
 __all__ = ["LinearBlockSparsePattern"]
 
 
@@ -29,7 +31,7 @@ class LinearBlockSparsePattern:
         (8, 1)
     """
 
-    rlock = threading.RLock()
+    rlock = fork_locks.reinit_after_fork(threading.RLock())
     row_block_size = 1
     col_block_size = 4
     prev_row_block_size = 1
