@@ -43,7 +43,7 @@ TABLE, PRODUCT = (Path(__file__).with_name(f"{name}.txt") for name in ("register
 FOR_CPUS = """
     embedding_backward.embedding_by_columns gemm.dots gemm.product gather_scatter.gather_rows pooling.maximum_backward
     rearrange.transpose_vectors
-    reduce.part' reduce.whole' sort.rank sort.rows
+    reduce.part' reduce.whole' rnn.layer_steps sort.rank sort.rows
 """.split()
 _BATCH = 24
 _EVERY_TIME = "*"  # the line of product.txt for what is compiled every time
