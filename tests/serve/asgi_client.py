@@ -11,7 +11,7 @@ import torchlite as torch
 
 
 class Answer(NamedTuple):
-    """What the application answered; `parts` are the pieces of the body as they came."""
+    """The application's answer; `parts` are the pieces of the body as they came."""
 
     status: int
     headers: dict[str, str]

@@ -83,7 +83,7 @@ def _get_logger_dict_helper(mod: nn.Module, target_dict: dict[str, Any], prefix:
 
 
 def get_logger_dict(mod: nn.Module, prefix: str = "") -> dict[str, dict]:
-    """What the loggers within a network noted, by their names.
+    """Returns the tensors that the loggers within a network recorded, by their names.
 
     Args:
         mod: The network.
@@ -304,7 +304,7 @@ def compare_model_stub(
 
 
 def get_matching_activations(float_module: nn.Module, q_module: nn.Module) -> dict[str, dict[str, Any]]:
-    """What the loggers of both networks noted, side by side.
+    """Returns the tensors that the loggers of both networks recorded, side by side.
 
     Args:
         float_module: The float network, after `prepare_model_outputs`.

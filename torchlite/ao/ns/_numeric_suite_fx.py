@@ -203,7 +203,7 @@ def _extract_logger_info_one_model(model: nn.Module, results: NSResultsType, log
 def extract_logger_info(
     model_a: nn.Module, model_b: nn.Module, logger_cls: Callable, model_name_to_use_for_layer_names: str
 ) -> NSResultsType:
-    """What the loggers of two models noted, side by side.
+    """Returns the tensors that the loggers of two models recorded, side by side.
 
     Args:
         model_a: The first model, of `add_loggers`.
@@ -272,7 +272,7 @@ def add_shadow_loggers(
 def extract_shadow_logger_info(
     model_a_shadows_b: nn.Module, logger_cls: Callable, model_name_to_use_for_layer_names: str
 ) -> NSResultsType:
-    """What the loggers of a model with shadows noted.
+    """Returns the tensors that the loggers of a model with shadows recorded.
 
     Args:
         model_a_shadows_b: The model, of `add_shadow_loggers`.
@@ -441,7 +441,7 @@ def convert_n_shadows_model(
 
 
 def extract_results_n_shadows_model(model: nn.Module) -> NSResultsType:
-    """What the loggers of a module with copies noted.
+    """Returns the tensors that the loggers of a module with copies recorded.
 
     Args:
         model: The module, of `convert_n_shadows_model`.

@@ -10,7 +10,7 @@ from torchlite.fx import Node
 
 
 class NSSingleResultValuesType(str, enum.Enum):  # noqa: UP042 - str() shows the member's name, as in PyTorch
-    """What a result has: weights, or the outputs or inputs of a node."""
+    """The kind of a result: weights, or the outputs or inputs of a node."""
 
     WEIGHT = "weight"
     NODE_OUTPUT = "node_output"

@@ -31,7 +31,7 @@ _WITH_SCALES = (
 
 
 class NodeInputOrOutputType(enum.Enum):
-    """What a node takes or returns."""
+    """The type of a node's inputs or outputs."""
 
     FP32 = enum.auto()
     INT8 = enum.auto()

@@ -33,7 +33,7 @@ _ALL_LAYERS: set[Any] = _LAYERS | {nnqat.Linear, nnqat.Conv1d, nnqat.Conv2d, nnq
 
 
 class DetectorQConfigInfo:
-    """What detectors recommend for a module.
+    """The configuration that detectors recommend for a module.
 
     Args:
         module_fqn: The name of the module.
