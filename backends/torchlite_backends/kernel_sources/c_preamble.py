@@ -147,12 +147,10 @@ template <int N, class T, class S> INLINE Vector<T, N> converted(Vector<S, N> v)
     return Vector<T, N>(__builtin_convertvector(v.v, typename Natives<T, N>::Type));
 }
 template <int N, class T> INLINE Vector<T, N> load_cells(const T* p, cl_long i) {
-    Vector<T, N> v;
-    __builtin_memcpy((void*)&v, p + i, sizeof v);
-    return v;
+    return Vector<T, N>(*(const typename Natives<T, N>::Type*)(p + i));
 }
 template <int N, class T> INLINE void store_cells(T* p, cl_long i, Vector<T, N> v) {
-    __builtin_memcpy((void*)(p + i), &v, sizeof v);
+    *(typename Natives<T, N>::Type*)(p + i) = v.v;
 }
 template <class D, class S> INLINE D bits_as(S s) {
     static_assert(sizeof(D) == sizeof(S), "types of one size");

@@ -1,6 +1,7 @@
 """Kernels compiled by the machine's C++ compiler: their text, their numbers, their place on the disk."""
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite_backends.cc import cxx_compiler, program_build
+from torchlite_backends.cc import cxx_compiler, native_chain, program_build
 from torchlite_backends.cc.device import Device
 from torchlite_backends.device_runtime.backend import kernels_of
 from torchlite_backends.device_runtime.core.device import NotBuiltError
@@ -51,6 +52,19 @@ def test_translated(text, expected):
 def test_kernel_names():
     text = "KERNEL void one(int a) {}\nKERNEL MATRICES void two(int b) {}\nKERNEL GROUP_SIZE(4) void three() {}"
     assert list_kernel_names(text) == ["one", "two", "three"]
+
+
+@compiled
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the processor is another one")
+def test_vectors_are_not_copied_in_halves():
+    """Intel's processors wait long when a vector is loaded whole whose halves were just stored."""
+    words = [word.replace("=native", "=skylake-avx512") for word in cxx_compiler.flags()]
+    command = [*cxx_compiler.compiler(), *words, "-S", "-o", "-", "-"]
+    made = subprocess.run(command, input=native_chain.SOURCE, text=True, check=True, capture_output=True).stdout
+    whole, halves = (
+        sum(f"%{name}mm" in line and "(" in line and "mov" in line for line in made.splitlines()) for name in "zy"
+    )
+    assert whole > 4 * halves, (whole, halves)
 
 
 # -- numbers --
