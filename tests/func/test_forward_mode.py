@@ -129,3 +129,60 @@ def test_on_every_device(device):
     found, wanted = func.jvp(f, (there,), (there + 1,))[1], func.jvp(f, (x,), (x + 1,))[1]
     torch.testing.assert_close(found.cpu(), wanted, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(func.jacfwd(f)(there).cpu(), func.jacrev(f)(x), rtol=1e-4, atol=1e-5)
+
+
+PRODUCTS = {
+    "conv2d": (lambda x, w, b: torch.nn.functional.conv2d(x, w, b, padding=1), [(2, 2, 4, 5), (3, 2, 3, 3), (3,)]),
+    "conv1d in groups": (
+        lambda x, w, b: torch.nn.functional.conv1d(x, w, b, stride=2, groups=2),
+        [(1, 4, 7), (6, 2, 3), (6,)],
+    ),
+    "conv_transpose2d": (
+        lambda x, w, b: torch.nn.functional.conv_transpose2d(x, w, b, 2, output_padding=1, dilation=2),
+        [(1, 2, 3, 3), (2, 2, 2, 2), (2,)],
+    ),
+    "linear": (torch.nn.functional.linear, [(2, 3, 4), (5, 4), (5,)]),
+    "linear of a vector": (torch.nn.functional.linear, [(4,), (4,)]),
+    "matmul": (torch.matmul, [(2, 1, 3, 4), (2, 4, 2)]),
+    "mm": (torch.mm, [(3, 4), (4, 2)]),
+    "bmm": (torch.bmm, [(2, 3, 4), (2, 4, 2)]),
+    "mv": (torch.mv, [(3, 4), (4,)]),
+    "dot": (torch.dot, [(4,), (4,)]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_with_tangents_of_some_factors(name):
+    function, shapes = PRODUCTS[name]
+    torch.manual_seed(0)
+    given = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
+    for places in [*range(len(given)), (0, 1), tuple(range(len(given)))]:
+        forward, backward = (jac(function, places)(*given) for jac in (func.jacfwd, func.jacrev))
+        close(forward, backward)
+    smooth = lambda *args: function(*args).sin().sum()  # noqa: E731
+    expected = func.jacrev(func.jacrev(smooth, 1), 1)(*given)
+    for outer, inner in ((func.jacfwd, func.jacrev), (func.jacrev, func.jacfwd), (func.jacfwd, func.jacfwd)):
+        close(outer(inner(smooth, 1), 1)(*given), expected)
+    directions = torch.stack(given[:1] * 3)
+    batched = func.vmap(lambda t: func.jvp(lambda x: function(x, *given[1:]), (given[0],), (t,))[1])(directions)
+    close(batched, torch.stack([func.jvp(lambda x: function(x, *given[1:]), (given[0],), (given[0],))[1]] * 3))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_complex_products(transposed):
+    a, b = torch.rand(3, 3, dtype=torch.complex128), torch.rand(3, 3, dtype=torch.complex128)
+    s, t = a.cos(), b.sin()
+    if transposed:
+        a, s = a.mH, s.mH
+    _, tangent = func.jvp(torch.mm, (a, b), (s, t))
+    close(tangent, s @ b + a @ t)
+    _, tangent = func.jvp(torch.vdot, (a[0], b[0]), (s[0], t[0]))
+    close(tangent, torch.vdot(s[0], b[0]) + torch.vdot(a[0], t[0]))
+
+
+def test_a_product_computes_no_backward_pass(monkeypatch):
+    x, w = torch.rand(1, 2, 5, 5), torch.rand(3, 2, 3, 3)
+    calls, kernel = [], x._tl_kernels.convolution
+    monkeypatch.setattr(x._tl_kernels, "convolution", lambda *args: calls.append(args[6]) or kernel(*args))
+    func.jvp(torch.nn.functional.conv2d, (x, w), (x, w))
+    assert calls == [False] * 3

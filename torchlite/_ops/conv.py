@@ -265,9 +265,12 @@ def _weight_gradient(F, g, x, kernel, stride, padding, dilation, groups):
     """The correlation of x with g: channels as the batch, the batch as the channels, stride and dilation exchanged."""
     batch, size, places = x.shape[0], x.shape[2:], g.shape[2:]
     per_group, filters = x.shape[1] // groups, g.shape[1]
-    x = F.reshape(x, (batch, groups, per_group, *size))
-    x = F.permute(x, (2, 1, 0, *range(3, 3 + len(size))))
-    x = F.reshape(x, (per_group, groups * batch, *size))
+    if groups == 1:
+        x = F.transpose(x, 0, 1)
+    else:
+        x = F.reshape(x, (batch, groups, per_group, *size))
+        x = F.permute(x, (2, 1, 0, *range(3, 3 + len(size))))
+        x = F.reshape(x, (per_group, groups * batch, *size))
     g = F.transpose(g, 0, 1)
     out = F.convolution(x, g, None, dilation, padding, stride, False, (0,) * len(size), groups)
     for i, k in enumerate(kernel):

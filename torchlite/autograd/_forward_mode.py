@@ -1,8 +1,8 @@
 """Forward-mode differentiation: an interceptor that propagates tangents through the ops of a level.
 
-No op has a forward-mode formula. An op that moves elements is applied to the tangent too. An elementwise op's tangent
-is its backward applied to the input's tangent. Any other op's is the derivative of its backward with respect to the
-output gradient. Composites are differentiated through the ops that they call. A level is below all other interceptors,
+No op has a forward-mode formula. An op that moves elements is applied to the tangent too. A product's tangent is a sum
+of products with one factor's tangent each. An elementwise op's tangent is its backward applied to the input's tangent.
+Any other op's is the derivative of its backward with respect to the output gradient. Composites are differentiated through the ops that they call. A level is below all other interceptors,
 so it sees ops on entire batches and with the dtypes in which they compute. If a tangent is batched and its tensor is
 not, only the tangent's ops run under the `vmap`.
 """
@@ -38,6 +38,17 @@ LINEAR_OPS = frozenset(
     "clone contiguous to flip roll rot90 sum cumsum mean tril triu index_select gather take repeat _identity conj real "
     "imag _conj_physical conj_physical take_index _index resolve_conj resolve_neg".split()
 )
+# Ops that are linear in each of their factors, and what they add to the product.
+_PRODUCTS: dict[str, tuple[tuple[str, str], str | None]] = {
+    "convolution": (("input", "weight"), "bias"),
+    "linear": (("input", "weight"), "bias"),
+    "matmul": (("input", "other"), None),
+    "mm": (("input", "mat2"), None),
+    "bmm": (("input", "mat2"), None),
+    "mv": (("input", "vec"), None),
+    "dot": (("input", "tensor"), None),
+    "vdot": (("input", "other"), None),
+}
 _CONSTANT = frozenset(("_random_binomial", "_random_poisson"))  # draws that a small change of the parameters leaves
 _COPIES = frozenset(("_copy", "_fill"))  # in place: nothing of what was there matters
 _DRAWS = frozenset("uniform_ normal_ random_ bernoulli_ exponential_ cauchy_ geometric_ log_normal_".split())
@@ -131,7 +142,34 @@ class ForwardLevel(Interceptor):
         """An op and its tangents."""
         if op.tags & (VIEW | MAYBE_VIEW) or op.name in LINEAR_OPS:
             return self._apply_linear_op(op, values)
+        if op.name in _PRODUCTS:
+            factors, added = _PRODUCTS[op.name]
+            found = {p.name: i for i, p in enumerate(op.params) if self.has(values[i])}
+            if any(name in found for name in factors):
+                return self._apply_product(op, values, [found[name] for name in factors if name in found], added)
         return _Jvp(self, op, values).run()
+
+    def _apply_product(self, op: Op, values: list, factors: list[int], added: str | None) -> Any:
+        """A product, whose tangent is that of what is added and, for each factor, the product with its tangent."""
+        result, total = call_op(op, values), None
+        names = [p.name for p in op.params]
+        for i in factors:
+            given = list(values)
+            given[i] = self._tangent_in_dtype(values[i])
+            if added is not None:
+                bias = given[names.index(added)]
+                given[names.index(added)] = self._tangent_in_dtype(bias) if total is None and self.has(bias) else None
+            with vmap_levels(*given, total):
+                part = call_op(op, given)
+                total = part if total is None else F.add(total, part)
+        self._set_output_tangent(result, total)
+        return result
+
+    def _tangent_in_dtype(self, value: Any) -> Any:
+        """The tangent of a tensor, which may have another dtype, in the tensor's dtype."""
+        tangent = tangent_of(value, self)
+        with vmap_levels(tangent):
+            return tangent if tangent.dtype is value.dtype else F.to(tangent, value.dtype)
 
     def _apply_linear_op(self, op: Op, values: list) -> Any:
         source = values[0]

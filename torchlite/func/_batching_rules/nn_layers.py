@@ -42,6 +42,8 @@ def _convolution(level, op, values):
         out = F.convolution(images, kernels, None, *options, count)
         return _add_bias(level, level.wrap(split_batch_from_dim(out, size, 1)), bias)
     out = F.convolution(x, _merge_kernel_groups(kernels, groups, transposed), None, *options, groups)
+    if groups == 1:
+        return _add_bias(level, level.wrap(split_batch_from_dim(out, size, 1)), bias)
     shape = tuple(out.shape)
     each = shape[1] // (groups * size)
     out = F.reshape(out, (shape[0], groups, size, each, *shape[2:]))
@@ -52,6 +54,8 @@ def _convolution(level, op, values):
 def _merge_kernel_groups(kernels, groups: int, transposed: bool):
     """Merge the weights of all examples: within each group, the channels of one example after another."""
     size, first, second, *rest = kernels.shape
+    if groups == 1 and not transposed:
+        return F.reshape(kernels, (size * first, second, *rest))
     rest_dims = range(3, kernels.ndim)
     if transposed:  # (in, out per group, ...)
         return F.reshape(F.permute(kernels, 1, 0, 2, *rest_dims), (first, size * second, *rest))
