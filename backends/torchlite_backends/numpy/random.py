@@ -38,6 +38,7 @@ MIN_PERMUTATION = 64  # entries for an engine's kernel
 SWAPS = 1 << 11  # permutations of up to so many entries are computed by successive exchanges
 STEPS = 1 << 14  # exchanges per step
 SHORT_ROW = 1 << 10  # draws of a row, from which `searchsorted` of each row pays
+_FEW_ENTRIES, _MANY_ENTRIES = 32, 1 << 10  # of a row: draws are compared with each, or bisected all at once
 WIDE = 1 << 28  # spans from this size take a 64-bit draw each
 
 
@@ -363,7 +364,7 @@ def _random_multinomial(weights, num_samples, generator: Engine):
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
     uniform = sample_uniform_doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
-    if len(rows) > 4 and num_samples < SHORT_ROW:
+    if len(rows) > 4 and num_samples < SHORT_ROW and rows.shape[1] <= _MANY_ENTRIES:
         return _bisect_rows(cumulative, uniform).reshape(*weights.shape[:-1], num_samples)
     out = [
         np.searchsorted(row, draws, side="left")
@@ -373,18 +374,26 @@ def _random_multinomial(weights, num_samples, generator: Engine):
 
 
 def _bisect_rows(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return how many entries of a row are below each value of the same row of `values`, by one bisection for all."""
-    length = rows.shape[1]
-    flat, start = rows.ravel(), np.arange(0, rows.size, length)[:, None]
-    below = np.zeros(values.shape, np.int64)
-    step = 1 << length.bit_length() >> 1
+    """Return how many entries of an ascending row are below each value of the same row of `values`. The last entry is
+    below none.
+    """
+    count, length = rows.shape
+    rows = rows.astype(np.float64)  # the dtype of the values: NumPy compares others in twice the time
+    if length <= _FEW_ENTRIES:
+        below = np.zeros(values.shape, np.uint8)
+        for entry in rows.T[:-1]:
+            below += entry[:, None] < values
+        return below.astype(np.int64)
+    width = 1 << (length - 1).bit_length()
+    padded = np.full((count, width), np.inf)
+    padded[:, :length] = rows
+    start = np.arange(0, padded.size, width)[:, None]
+    place = start + np.zeros(values.shape, np.int64)  # one bisection for all
+    step = width >> 1
     while step:
-        further = below + step
-        place = np.minimum(further, length)
-        place += start - 1
-        np.copyto(below, further, where=(further <= length) & (flat[place] < values))
+        place += (padded.take(place + (step - 1)) < values) * step
         step >>= 1
-    return below
+    return np.subtract(place, start, out=place)
 
 
 def _random_slopes(input, lower, upper, generator: Engine):
