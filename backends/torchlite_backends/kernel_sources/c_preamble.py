@@ -137,6 +137,27 @@ template <class C, class A, class B> INLINE auto choose_of(C c, A a, B b) {
         return choose(c, T(a()), T(b()));
     } else return c ? a() : b();
 }
+template <class T, int N> INLINE bool all_of(Vector<T, N> c) {
+    if constexpr (sizeof(T) * N > 16) return all_of(c.lower() & c.upper());
+    else if constexpr (sizeof(T) * N == 16) {
+        cl_long parts[2];
+        __builtin_memcpy(parts, &c.v, sizeof parts);
+        return (parts[0] & parts[1]) == -1;
+    } else {
+        bool all = true;
+        for (int k = 0; k < N; k++) all &= c.v[k] != 0;
+        return all;
+    }
+}
+// The same where the second value takes long: it is not computed for a vector that has none.
+template <class C, class A, class B> INLINE auto choose_first_of(C c, A a, B b) {
+    if constexpr (Is<C>::vector) {
+        typedef typename Chosen<decltype(a()), decltype(b()), Is<decltype(a())>::vector>::Type T;
+        const T first = T(a());
+        if (all_of(c)) return first;
+        return choose(c, first, T(b()));
+    } else return c ? a() : b();
+}
 #define SELECT(c, a, b) choose(c, a, b)
 #define LATER [&]() __attribute__((always_inline))
 #define VEC2(T, ...) T(__VA_ARGS__)

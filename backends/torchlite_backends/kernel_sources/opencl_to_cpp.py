@@ -60,6 +60,7 @@ _PARTS = (
 _LITERAL = re.compile(r"\(((?:u?char|u?short|u?int|u?long|float|double)(?:2|4|8|16))\)\(")
 _TOKEN = re.compile(r"\\\n|\n|//[^\n]*|/\*.*?\*/|[<>=!]=|\|\||&&|\w+(?:\.\w+)*|\s+|.", re.S)
 _OPEN, _CLOSE = "([{", ")]}"
+_COSTLY = frozenset(("exp", "exp2", "expm1", "log", "log1p"))  # functions that a vector may be spared
 _BEGINNERS = frozenset((",", ";", "=", ":", "}", "return", "else"))  # tokens before an expression
 
 
@@ -99,7 +100,9 @@ def _replace_conditionals(text: str) -> str:
 
 
 def _rewrite_tokens(tokens: list[str]) -> list[str]:
-    """Return tokens of a balanced text with every conditional expression as a call of `choose_of`."""
+    """Return tokens of a balanced text with every conditional expression as a call of `choose_of`, or of
+    `choose_first_of` where the second value alone takes long.
+    """
     out: list[str] = []  # the expression so far, from `start` on
     start, at = 0, 0
     while at < len(tokens):
@@ -118,9 +121,10 @@ def _rewrite_tokens(tokens: list[str]) -> list[str]:
             lead = _count_leading(condition)
             rest, condition = condition[:lead], condition[lead:]
             a, b = _rewrite_tokens(tokens[at + 1 : colon]), _rewrite_tokens(tokens[colon + 1 : end])
+            spares = not _COSTLY.isdisjoint(b) and _COSTLY.isdisjoint(a)
             out[start:] = [
                 *rest,
-                "choose_of((",
+                "choose_first_of((" if spares else "choose_of((",
                 *condition,
                 "), LATER { return ",
                 *a,

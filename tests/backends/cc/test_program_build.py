@@ -34,6 +34,14 @@ compiled = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.
             "LATER { return  choose_of((c ), LATER { return  d ; }, LATER { return  e; }); });",
         ),
         (
+            "x = a > 0 ? a : exp(a);",
+            "x = choose_first_of((a > 0 ), LATER { return  a ; }, LATER { return  exp(a); });",
+        ),
+        (
+            "x = a > 0 ? log(a) : exp(a);",
+            "x = choose_of((a > 0 ), LATER { return  log(a) ; }, LATER { return  exp(a); });",
+        ),
+        (
             "#define M(a) a ? 1 : 2\nint x;",
             "#define M(a) choose_of((a ), LATER { return  1 ; }, LATER { return  2; })\nint x;",
         ),
