@@ -46,7 +46,7 @@ from .interceptors import (
 )
 from .memory_overlap import check_in_place, has_leaf_base, write_expanded
 from .numpy_errors import run_quietly
-from .op_record import ALWAYS_BOOL, INT_TO_FLOAT, NONDIFF, POINTWISE, Op
+from .op_record import ALWAYS_BOOL, INT_TO_FLOAT, NONDIFF, POINTWISE, REGISTRY, Op
 from .out_variants import check_operand_dtypes, check_output_shape, check_target_dtype
 from .shapes import broadcast_shapes
 
@@ -79,11 +79,14 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         write_expanded(op, values)
         bump_version(target)
         return target
+    if op.base_op or op.number_ops:
+        op, values = _simple_op(op, values)
     table, name = target._tl_kernels, op.name + "_"
-    direct = getattr(table, name, None)
+    sized = table.for_size(target._tl_array)
+    direct = getattr(sized, name, None)
     touches = wants and op.saved_variables.reads_or_saves_target(find_names_requiring_grad(op, values))
     if direct is not None and not touches and not target._tl_signs:
-        found = _run_in_place_kernel(op, values, target, table, direct, wants)
+        found = _run_in_place_kernel(op, values, target, sized, direct, wants)
         if found is not None:
             return found
     check_operand_dtypes(op, values, target.dtype)
@@ -101,8 +104,23 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
     return write_result_in_place(op, target, result, before)
 
 
-def _run_in_place_kernel(op, values, target, table, kernel, wants):
-    """Run the backend's in-place kernel if no cast is needed; else return None."""
+def _simple_op(op, values):
+    """The op that a composite's in-place call is with these arguments, if it is one, and its arguments."""
+    if op.base_op:
+        if all(v is p.default for p, v in zip(op.params, values, strict=True) if p.kwonly):
+            base = REGISTRY[op.base_op]
+            return base, values[: len(base.params)]
+    else:
+        numbers = [v.__class__ for v in values[1:] if v is not None]
+        category = values[0].dtype.category
+        if numbers and all(kind is int or kind is float for kind in numbers) and category in (1, 2):
+            return REGISTRY[op.number_ops[category - 1]], values
+    return op, values
+
+
+def _run_in_place_kernel(op, values, target, sized, kernel, wants):
+    """Run the backend's in-place kernel if no cast is needed; else return None. `sized`: the table for its size."""
+    table = target._tl_kernels
     if op.check is not None:
         op.check(*values)
     if op.composite is None or op.vjp is not None:
@@ -131,7 +149,9 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
         if any(isinstance(v, call.Tensor) and v._tl_array.ndim > target._tl_array.ndim for v in values[1:]):
             return None
     if op.scalar_rounding == "never" and target.dtype.itemsize == 2 and table.in_float32 is not None:
-        return None
+        kernel = getattr(table.in_float32(getattr(sized, op.name)), "write", None)
+        if kernel is None or values[1].__class__ not in (int, float):
+            return None
     before = _shallow_copy(target) if wants else None
     if op.numbers:
         values = cast_scalars(op, values)

@@ -230,12 +230,17 @@ def in_place_method(op: Op):
     simple = op_without_alpha(op)
     fast = in_place_fast_path(simple)
     count = len(simple.params) - 1
+    optional = frozenset(p.name for p in simple.params[1:]) if simple.number_ops else frozenset()
 
     def method(self=ABSENT, *args, **kwargs):
         try:
             try:
                 if fast is not None and not kwargs and len(args) == count:
                     done = fast(self, *args)
+                    if done is not None:
+                        return done
+                elif optional and len(args) <= count and optional.issuperset(kwargs):
+                    done = fast(self, *args, **kwargs)
                     if done is not None:
                         return done
                 if self is ABSENT:

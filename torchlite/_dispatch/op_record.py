@@ -216,6 +216,8 @@ class OpFacts:
     kernel_name: str = ""  # PyTorch's name of the kernel in errors, if it is not the op's name and "_cpu"
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     base_op: str = ""  # the op that it equals if its keywords are absent
+    # The ops that a composite's in-place call is whose other arguments are numbers or None: of integers, and of floats.
+    number_ops: tuple[str, str] | None = None
     sparse_grad_param: str = ""  # the argument that, if true, requests a sparse gradient
     # PyTorch's name of the node, or the graph of nodes that it has (`node_names.py`); a function that returns it for a
     # node or a composite's call; or a pair, of which the second is that where the first argument is a number.

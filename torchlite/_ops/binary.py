@@ -349,6 +349,7 @@ op(
 @composite(
     "clamp(Tensor input, Tensor|Number? min=None, Tensor|Number? max=None)",
     tags=INPLACE,
+    number_ops=("_clamp_tensors", "_clamp_scalars"),
     alias="clip",
     layout=memory_layout.pointwise,
     out=Out("same", FOUND_DTYPE),

@@ -202,11 +202,11 @@ class Engine:
         except NotBuiltError:
             return None
 
-    def half_number(self, op: str, first: Any, second: Any) -> Any:
+    def half_number(self, op: str, first: Any, second: Any, out: Any = None) -> Any:
         from .native_half import with_number
 
         try:
-            return with_number(self.device(), op, first, second)
+            return with_number(self.device(), op, first, second, out)
         except NotBuiltError:
             return None
 

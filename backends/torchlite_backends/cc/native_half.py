@@ -327,14 +327,16 @@ def pair(
     return out if _kernels[name, input.dtype](device, -(-input.size // _BLOCK), 6 * input.size, *given) else None
 
 
-def with_number(device: Any, name: str, first: Any, second: Any) -> np.ndarray | None:
+def with_number(
+    device: Any, name: str, first: Any, second: Any, out: np.ndarray | None = None
+) -> np.ndarray | None:
     """Return the sum, difference, product or quotient of a contiguous array of half precision and a Python number, in
-    either order. It is computed in float32. None if nothing was done.
+    either order; in `out`, which may be that array. It is computed in float32. None if nothing was done.
     """
     array, number = (first, second) if first.__class__ is np.ndarray else (second, first)
     if array.dtype not in _SHORT or not array.size or not array.flags.c_contiguous:
         return None
-    out = np.empty(array.shape, array.dtype)
+    out = np.empty(array.shape, array.dtype) if out is None else out
     kernel = _kernels[(_NUMBER_LAST if array is first else _NUMBER_FIRST)[name], array.dtype]
     return out if kernel(device, -(-array.size // _BLOCK), 4 * array.size, array, out, array.size, number) else None
 

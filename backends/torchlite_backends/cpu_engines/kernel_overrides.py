@@ -102,7 +102,7 @@ def _build_cost_table() -> dict[str, dict[np.dtype, str]]:
 COST_TABLE = _build_cost_table()
 # Pointwise ops whose result may overwrite an operand. (Each is one launch, so an error leaves the operand unchanged.)
 INPLACE_OPS = frozenset(
-    """relu clamp_min clamp_max reciprocal sign copysign leaky_relu hardsigmoid frac rsqrt hardswish exp
+    """relu clamp_min clamp_max _clamp_scalars reciprocal sign copysign leaky_relu hardsigmoid frac rsqrt hardswish exp
     exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 sqrt addcmul
     addcdiv add sub mul div nan_to_num sigmoid silu mish elu erf pow""".split()
 ) & set(COST_TABLE)

@@ -9,6 +9,7 @@ import numpy as np
 from torchlite._dispatch.numpy_errors import run_quietly
 
 from .half_casts import cast_half, native_halves
+from .half_tables import look_up
 
 _SINGLE = np.dtype("f4")
 _FLOAT_DTYPES = (_SINGLE, np.dtype("f8"))
@@ -57,17 +58,31 @@ _LARGE = 4096  # elements from which an engine's kernel takes less time than its
 def run_in_float32(kernel):
     """Return a kernel that computes in float32 if its arrays have half precision.
 
-    With a requested dtype the input is rounded to it first, as in PyTorch.
+    With a requested dtype the input is rounded to it first, as in PyTorch. The kernel's attribute `write(target, number)`
+    computes in the place of its first operand.
     """
     name = getattr(kernel, "__name__", "")
     takes_number = name in _WITH_NUMBER
 
+    def with_number(args, out=None):
+        """The result for an array of half precision and a number, in `out`; None if `widened` is to serve."""
+        if native_halves.number is not None:
+            return native_halves.number(name, *args, out)
+        return look_up(name, widened, args, out)
+
     @functools.wraps(kernel)
     def call(*args, **kwargs):
-        if takes_number and native_halves.number is not None and not kwargs and _is_half_and_number(args):
-            out = native_halves.number(name, *args)
+        if takes_number and not kwargs and _is_half_and_number(args):
+            out = with_number(args)
             if out is not None:
                 return out
+        return widened(*args, **kwargs)
+
+    def write(target, number):
+        if not (takes_number and _is_half_and_number((target, number))) or with_number((target, number), target) is None:
+            np.copyto(target, widened(target, number), casting="unsafe")
+
+    def widened(*args, **kwargs):
         first = args[0]
         if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and not kwargs:
             return kernel(*args)
@@ -81,6 +96,7 @@ def run_in_float32(kernel):
             return kernel(*args, **kwargs)
         return to_half(kernel(*[to_float32(a, half) for a in args], **kwargs), half)
 
+    call.write = write
     return call
 
 

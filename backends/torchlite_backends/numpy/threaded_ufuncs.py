@@ -90,7 +90,7 @@ def make_large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     for op in ("abs", "log10", "atan2", "angle"):  # for dtypes that need no wider computation the threaded function
         table[op] = functools.partial(getattr(large_pointwise, op), plain=shared[op])
     table.setdefault("relu", small["relu"])
-    replace_half_kernels(table)
+    replace_half_kernels(table, small)
     return table
 
 

@@ -8,12 +8,16 @@ from .source_builder import INT64_END, INT64_MIN, Source
 
 def has_fast_path(op: Op) -> bool:
     """True if an in-place op can run as its kernel alone."""
+    if op.number_ops:
+        return True
     return not op.is_implicit and len(op.params) == len(op.tensor_params) <= 2 and op.promote in (DEFAULT, INT_TO_FLOAT)
 
 
 def in_place_text(op: Op) -> str:
     """The source of `add_(self, other)`: it returns None, with nothing written, if the call needs the slow path."""
     others = [p.name for p in op.params[1:]]
+    if op.number_ops:
+        return _numbers_text(op, others)
     source = Source()
     with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
         source.line(f"kernel_ = getattr(self._tl_kernels, {op.name + '_'!r}, None)")
@@ -24,8 +28,31 @@ def in_place_text(op: Op) -> str:
             _write_other(source, op, other)
         with source.block("if self._tl_array.size >= LARGE:"):
             source.line(f"kernel_ = self._tl_kernels.large.{op.name}_")
-        _write_kernel(source, len(others))
+        _write_kernel(source, ["raw_"] * len(others))
         source.comment("Nodes that saved the tensor notice the change by its version.")
+        source.line("bump_version(self)")
+        source.line("return self")
+    return source.text()
+
+
+def _numbers_text(op: Op, others: list[str]) -> str:
+    """The source of `clamp_(self, min=None, max=None)`, of floats and numbers that every float dtype holds."""
+    source = Source()
+    kernel = f"{op.number_ops[1]}_"
+    with source.block(f"def {op.name}_({', '.join(['self', *[f'{name}=None' for name in others]])}):"):
+        source.line(f"kernel_ = getattr(self._tl_kernels, {kernel!r}, None)")
+        _write_guard(source, op, False)
+        source.comment("The numbers leave the dtype as it is, and are not all absent.")
+        tests = ["self.dtype not in self._tl_kernels.exact_scalar_dtypes", " and ".join(f"{n} is None" for n in others)]
+        tests += [
+            f"not ({n} is None or ({n}.__class__ is float or {n}.__class__ is int) and {INT64_MIN} <= {n} < {INT64_END})"
+            for n in others
+        ]
+        with source.condition("if", tests, "or"):
+            source.line("return None")
+        with source.block("if self._tl_array.size >= LARGE:"):
+            source.line(f"kernel_ = self._tl_kernels.large.{kernel}")
+        _write_kernel(source, others)
         source.line("bump_version(self)")
         source.line("return self")
     return source.text()
@@ -83,11 +110,11 @@ def _write_other(source: Source, op: Op, other: str) -> None:
         source.line("return None")
 
 
-def _write_kernel(source: Source, others: int) -> None:
+def _write_kernel(source: Source, others: list[str]) -> None:
     source.comment(
         "The kernel writes; where it refuses, nothing was written, and the general path has PyTorch's words."
     )
     with source.block("try:"):
-        source.line(f"quiet_run(kernel_, self._tl_array{', raw_' * others})")
+        source.line(f"quiet_run(kernel_, self._tl_array{''.join(f', {name}' for name in others)})")
     with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")

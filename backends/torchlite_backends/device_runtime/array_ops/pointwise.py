@@ -305,6 +305,7 @@ def clamp(input, min=None, max=None, out=None):
 
 
 KERNELS["_clamp_tensors"] = KERNELS["_clamp_scalars"] = clamp
+KERNELS["_clamp_tensors_"] = KERNELS["_clamp_scalars_"] = lambda input, min, max: clamp(input, min, max, input)
 
 
 @register_with_inplace
