@@ -159,7 +159,7 @@ def test_products_with_tangents_of_some_factors(name):
     for places in [*range(len(given)), (0, 1), tuple(range(len(given)))]:
         forward, backward = (jac(function, places)(*given) for jac in (func.jacfwd, func.jacrev))
         close(forward, backward)
-    smooth = lambda *args: function(*args).sin().sum()  # noqa: E731
+    smooth = lambda *args: function(*args).sin().sum()
     expected = func.jacrev(func.jacrev(smooth, 1), 1)(*given)
     for outer, inner in ((func.jacfwd, func.jacrev), (func.jacrev, func.jacfwd), (func.jacfwd, func.jacfwd)):
         close(outer(inner(smooth, 1), 1)(*given), expected)

@@ -49,7 +49,8 @@ _ACTIVATIONS = (
 _BINARY = "add sub mul div maximum minimum fmax fmin pow atan2 hypot fmod remainder floor_divide copysign".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
 _TRUTH = "logical_and logical_or logical_xor isclose heaviside nextafter".split()
-_BESSEL = "bessel_j0 bessel_j1 bessel_y0 bessel_y1 spherical_bessel_j0 airy_ai".split()
+_BESSEL = """bessel_j0 bessel_j1 bessel_y0 bessel_y1 spherical_bessel_j0 airy_ai modified_bessel_i0 modified_bessel_i1
+    modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1""".split()
 
 
 def add_parser(commands: Any) -> None:

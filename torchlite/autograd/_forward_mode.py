@@ -2,9 +2,9 @@
 
 No op has a forward-mode formula. An op that moves elements is applied to the tangent too. A product's tangent is a sum
 of products with one factor's tangent each. An elementwise op's tangent is its backward applied to the input's tangent.
-Any other op's is the derivative of its backward with respect to the output gradient. Composites are differentiated through the ops that they call. A level is below all other interceptors,
-so it sees ops on entire batches and with the dtypes in which they compute. If a tangent is batched and its tensor is
-not, only the tangent's ops run under the `vmap`.
+Any other op's is the derivative of its backward with respect to the output gradient. Composites are differentiated
+through the ops that they call. A level is below all other interceptors, so it sees ops on entire batches and with the
+dtypes in which they compute. If a tangent is batched and its tensor is not, only its ops run under the `vmap`.
 """
 
 from __future__ import annotations

@@ -327,9 +327,7 @@ def pair(
     return out if _kernels[name, input.dtype](device, -(-input.size // _BLOCK), 6 * input.size, *given) else None
 
 
-def with_number(
-    device: Any, name: str, first: Any, second: Any, out: np.ndarray | None = None
-) -> np.ndarray | None:
+def with_number(device: Any, name: str, first: Any, second: Any, out: np.ndarray | None = None) -> np.ndarray | None:
     """Return the sum, difference, product or quotient of a contiguous array of half precision and a Python number, in
     either order; in `out`, which may be that array. It is computed in float32. None if nothing was done.
     """

@@ -45,7 +45,7 @@ _TRANSCENDENTAL_OPS = (
 # Several passes: 0.2 to 0.7.
 _MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tensor nan_to_num fmax fmin sigmoid silu
     _silu_backward softplus mish _mish_backward elu _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py
-    _leaky_relu_backward"""
+    _leaky_relu_backward logsigmoid _softplus_backward"""
 _ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _layer_norm _layer_norm_backward _rms_norm
     _rms_norm_backward _batch_norm_train _batch_norm_backward _channel_affine _cross_entropy _cross_entropy_backward
     prod count_nonzero _var_correction _std_correction logsumexp"""
@@ -55,7 +55,8 @@ _SLOW_OPS = """erf erfc erfinv lgamma digamma hypot logaddexp logaddexp2 remaind
     igamma igammac logcumsumexp atan2"""
 # Computed in double precision and rounded once, as NumPy's: 0.5 to 0.7. Of float64 the last bits differ.
 _BESSEL_OPS = """special_airy_ai special_spherical_bessel_j0 special_bessel_j0 special_bessel_j1 special_bessel_y0
-    special_bessel_y1"""
+    special_bessel_y1 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
+    special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 log10"""
 # Truth values of floats, and comparisons in several passes: 0.2 to 0.35.
 _TRUTH_OPS = "logical_not logical_and logical_or logical_xor heaviside isclose"
 _ORDER_OPS = "cumsum cumprod cummax cummin sort kthvalue _median_dim _median_all mode"

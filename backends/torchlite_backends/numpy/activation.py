@@ -311,6 +311,13 @@ _softplus, _softplus_beyond_exp = (
     )
     for curve in ("log1p(exp(minimum(scaled, threshold)))", "log1p(exp(-absolute(scaled))) + maximum(scaled, 0)")
 )
+_softplus_backward = _from_formula(
+    "softplus_backward_cpu",
+    "scaled = x * beta\nout = where(scaled > threshold, grad, grad / (exp(-scaled) + 1))",
+    "grad x",
+    "beta threshold",
+)
+logsigmoid = _from_formula("log_sigmoid_cpu", "out = minimum(x, 0) - log1p(exp(-absolute(x)))")
 _RELU6_SHIFTED = "clip(x + 3, 0, 6) * 0.16666666666666666"
 hardsigmoid = _from_formula("hardsigmoid_cpu", f"out = {_RELU6_SHIFTED}")
 hardswish = _from_formula("hardswish_cpu", f"out = {_RELU6_SHIFTED} * x")

@@ -21,7 +21,7 @@ def clamp(input, min=None, max=None):
 
 
 def _clip(input: Any, low: Any, high: Any, out: Any = None) -> Any:
-    """Return the clamp between numbers, one of which may be None, in `out`; None where NumPy's `clip` is not to serve."""
+    """Return the clamp between numbers, one of which may be None, in `out`; None where `clip` is not to serve."""
     if low is None and high is None:
         return None
     low, high = -math.inf if low is None else low, math.inf if high is None else high

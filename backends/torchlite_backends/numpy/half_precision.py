@@ -58,8 +58,8 @@ _LARGE = 4096  # elements from which an engine's kernel takes less time than its
 def run_in_float32(kernel):
     """Return a kernel that computes in float32 if its arrays have half precision.
 
-    With a requested dtype the input is rounded to it first, as in PyTorch. The kernel's attribute `write(target, number)`
-    computes in the place of its first operand.
+    With a requested dtype the input is rounded to it first, as in PyTorch. The kernel's attribute
+    `write(target, number)` computes in the place of its first operand.
     """
     name = getattr(kernel, "__name__", "")
     takes_number = name in _WITH_NUMBER
@@ -79,7 +79,10 @@ def run_in_float32(kernel):
         return widened(*args, **kwargs)
 
     def write(target, number):
-        if not (takes_number and _is_half_and_number((target, number))) or with_number((target, number), target) is None:
+        if (
+            not (takes_number and _is_half_and_number((target, number)))
+            or with_number((target, number), target) is None
+        ):
             np.copyto(target, widened(target, number), casting="unsafe")
 
     def widened(*args, **kwargs):

@@ -1,8 +1,8 @@
 """Functions of one array of half precision, read from tables of all 65,536 results.
 
-NumPy converts float16 number by number, and by operations on bits in some twenty passes. To look a result up takes two:
-one that widens the index, and the look-up. A table has the results of the kernel that it serves for. It is made when the
-function was asked for as many elements as two tables have.
+NumPy converts float16 number by number, and by operations on bits in some twenty passes. To look a result up takes two
+passes: one widens the index, one looks up. A table has the results of the kernel that it serves for. It is made when
+the function was asked for as many elements as two tables have.
 """
 
 from __future__ import annotations

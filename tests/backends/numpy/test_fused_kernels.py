@@ -71,6 +71,8 @@ def test_piecewise_activations(rng, shape, dtype):
         agree("_elu_backward", grad, x, *parameters)
     agree("softplus", x, 1.0, 20.0)
     agree("softplus", x, 2.0, 3.0)
+    agree("_softplus_backward", grad, x, 2.0, 3.0)
+    agree("logsigmoid", x)
     agree("hardsigmoid", x)
     agree("hardswish", x)
     agree("softshrink", x, 0.5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torchlite._types.python_source import evaluate, parse
-from torchlite_backends.numpy.in_place_calls import InPlaceCalls, compile_block
+from torchlite_backends.numpy.in_place_calls import InPlaceCalls, compile_block, write_where
 
 UNARY = ("exp", "sqrt", "negative", "reciprocal")
 
@@ -64,3 +64,19 @@ def test_a_formula_with_too_few_buffers_is_refused():
     calls = InPlaceCalls(statements, {"x": None}, ["out"])
     with pytest.raises(ValueError, match="needs more buffers"):
         calls.finish(statements[-1].value, "out")
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+@pytest.mark.parametrize("size", [0, 7, 5000])
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
+def test_a_choice_by_bits_is_a_copy_where(dtype, size, share):
+    rng = np.random.default_rng(0)
+    out, value = (rng.uniform(-9, 9, 2 * size).astype(dtype)[::2] for _ in range(2))
+    if size and dtype != "i4":
+        out[::5], value[::7], value[1::7] = np.nan, -0.0, np.inf
+    mask = rng.random(size) < share
+    for chosen in (value, 3.5, np.array(-0.0).astype(dtype)):
+        found, expected = out.copy(), out.copy()
+        write_where(found, chosen, mask)
+        np.copyto(expected, chosen, where=mask, casting="unsafe")
+        assert found.tobytes() == expected.tobytes()

@@ -44,10 +44,9 @@ def _numbers_text(op: Op, others: list[str]) -> str:
         _write_guard(source, op, False)
         source.comment("The numbers leave the dtype as it is, and are not all absent.")
         tests = ["self.dtype not in self._tl_kernels.exact_scalar_dtypes", " and ".join(f"{n} is None" for n in others)]
-        tests += [
-            f"not ({n} is None or ({n}.__class__ is float or {n}.__class__ is int) and {INT64_MIN} <= {n} < {INT64_END})"
-            for n in others
-        ]
+        for name in others:
+            number = f"({name}.__class__ is float or {name}.__class__ is int)"
+            tests.append(f"not ({name} is None or {number} and {INT64_MIN} <= {name} < {INT64_END})")
         with source.condition("if", tests, "or"):
             source.line("return None")
         with source.block("if self._tl_array.size >= LARGE:"):
