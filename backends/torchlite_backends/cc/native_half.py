@@ -356,13 +356,13 @@ def sqrt(device: Any, input: Any) -> Any:
     return out if _kernels["roots", input.dtype](device, -(-input.size // _BLOCK), 4 * input.size, *given) else None
 
 
-def _clamp_scalars(device: Any, input: Any, min: Any, max: Any) -> Any:
+def _clamp_scalars(device: Any, input: Any, min: Any, max: Any, out: Any = None) -> Any:
     if input.dtype not in _SHORT or not input.size or not input.flags.c_contiguous:
         return None
     low, high = -math.inf if min is None else float(min), math.inf if max is None else float(max)
     if low != low or high != high:
         return None
-    out = np.empty(input.shape, input.dtype)
+    out = np.empty(input.shape, input.dtype) if out is None else out
     given = input, out, input.size, low, high
     return out if _kernels["clamp", input.dtype](device, -(-input.size // _BLOCK), 4 * input.size, *given) else None
 
@@ -384,6 +384,7 @@ def _make_in_place(name: str) -> Any:
 kernels = {
     "sqrt": sqrt,
     "_clamp_scalars": _clamp_scalars,
+    "_clamp_scalars_": lambda device, target, min, max: _clamp_scalars(device, target, min, max, target),
     "clamp_min": lambda device, input, min: _clamp_number(device, input, min, None),
     "clamp_max": lambda device, input, max: _clamp_number(device, input, None, max),
     **{f"{name}_": _make_in_place(name) for name in _NUMBER_FIRST},

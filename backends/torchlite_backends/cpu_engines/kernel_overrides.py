@@ -71,12 +71,16 @@ _EXCLUDED: dict[str, dict[str, tuple]] = {
     "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
 }
 _EXCLUDED["cc"].update(dict.fromkeys(("remainder", "floor_divide", "erfc"), (np.dtype("f4"),)))
+# NumPy reads these results of halves from tables.
+for _found in """acos acosh asin atanh digamma erf erfc erfinv gelu i0 lgamma log10 logit logsigmoid mish sigmoid silu sinc
+    softplus special_entr special_i0e special_i1 special_i1e special_log_ndtr special_ndtr""".split():
+    _EXCLUDED["cc"][_found] = (*_EXCLUDED["cc"].get(_found, ()), *_HALF_DTYPES)
 # NumPy reads the order of halves from their bits.
 _EXCLUDED["cc"].update(dict.fromkeys(("relu", "maximum", "minimum"), _HALF_DTYPES))
 _EXCLUDED["cc"]["repeat"] = _FLOATS + _HALF_DTYPES + _INTEGER_DTYPES
 # NumPy's kernels scale numbers whose squares leave the range of float64.
-for _found in _EXCLUDED.values():
-    _found.update(dict.fromkeys(("_var_correction", "_std_correction"), (np.dtype("f8"),)))
+for _without in _EXCLUDED.values():
+    _without.update(dict.fromkeys(("_var_correction", "_std_correction"), (np.dtype("f8"),)))
 
 
 def _build_cost_table() -> dict[str, dict[np.dtype, str]]:

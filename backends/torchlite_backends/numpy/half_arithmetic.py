@@ -64,7 +64,7 @@ def _compute(op: str, ufunc: np.ufunc, input: Any, other: Any, large: np.ndarray
         elif not is_large_half(x) or x.dtype != large.dtype or x.shape != large.shape:
             return None
     if with_number:
-        found = look_up(op, lambda *given: _compute_in_blocks(ufunc, *given, None), (input, other), out)
+        found = look_up(op, lambda one, two: _compute_in_blocks(ufunc, one, two, None), (input, other), out)
         if found is not None:
             return found
     return _compute_in_blocks(ufunc, input, other, out)

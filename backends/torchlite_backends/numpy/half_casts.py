@@ -32,6 +32,26 @@ class _NativeHalves:
 native_halves = _NativeHalves()
 
 
+def copy_half(target: np.ndarray, source: np.ndarray) -> bool:
+    """Copy float32 into a contiguous array of half precision of its shape, or the reverse; False for others."""
+    if {target.itemsize, source.itemsize} != {2, 4} or _SINGLE not in (target.dtype, source.dtype):
+        return False
+    if source.size < _LARGE or not (target.flags.c_contiguous and source.flags.c_contiguous):
+        return False
+    if target.shape != source.shape or np.may_share_memory(target, source):
+        return False
+    if native_halves.cast is not None:
+        target[...] = cast_half(source, target.dtype)
+        return True
+    out, given = target.reshape(-1), source.reshape(-1)
+
+    def copy_part(start: int, stop: int) -> None:
+        out[start:stop] = cast_half(given[start:stop], target.dtype)
+
+    run_blocks(copy_part, given.size, 1, _BLOCK)
+    return True
+
+
 def cast_half(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return half precision in float32, or the reverse."""
     if x.size >= _LARGE and native_halves.cast is not None:

@@ -35,7 +35,7 @@ from . import large_pointwise
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
 from .half_arithmetic import replace_half_kernels
-from .half_casts import cast_by_bits, native_halves
+from .half_casts import cast_by_bits, copy_half, native_halves
 from .large_pointwise import _where as _by_bits
 from .small_arrays import cat as _small_cat
 from .small_arrays import is_joined_row_major
@@ -232,6 +232,8 @@ def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
 
 
 def _copy_(input, src):
+    if copy_half(input, src):
+        return None
     if (
         input.size < MIN_SIZE_CHEAP
         or src.dtype.kind in "cWV"
@@ -241,6 +243,7 @@ def _copy_(input, src):
     ):
         return _shared_copy_(input, src)
     _copy_parts(input, src)
+    return None
 
 
 def large__copy(input, src):

@@ -127,3 +127,33 @@ def test_convolutions_and_sigmoids_round_once(half):
         assert found.dtype == half and torch.equal(found, want.to(half))
     for tensor in (x, x[:, :, ::2], x[0, 0, 0, 0]):
         assert torch.equal(tensor.sigmoid(), tensor.float().sigmoid().to(half))
+
+
+@pytest.mark.parametrize("half", HALVES, ids=str)
+def test_copies_into_another_precision(engine, half):
+    rng = np.random.default_rng(0)
+    for source_dtype, target_dtype in ((SINGLE, half), (half, SINGLE)):
+        source = (rng.standard_normal((300, 257)) * 1e-4).astype(source_dtype)
+        source[3, ::5], source[4, ::7], source[5] = np.nan, -np.inf, -0.0
+        expected = source.astype(target_dtype)
+        target = np.ones(source.shape, target_dtype)
+        assert half_casts.copy_half(target, source)
+        nan = np.isnan(source)
+        assert np.array_equal(np.isnan(target), nan)
+        assert (target.view(f"u{target.itemsize}") == expected.view(f"u{target.itemsize}"))[~nan].all()
+        assert not half_casts.copy_half(target[:, ::2], source[:, ::2])
+        assert not half_casts.copy_half(target, source[0])  # which broadcasts
+        assert not half_casts.copy_half(target[:1, :5], source[:1, :5])
+        assert not half_casts.copy_half(source.copy(), source)
+    memory = np.ones(1 << 16, SINGLE)
+    assert not half_casts.copy_half(memory.view(half)[: 1 << 15], memory[: 1 << 15])  # the same memory
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_copy_of_tensors(dtype):
+    wide = torch.linspace(-1e-4, 1e-4, 40_000).reshape(200, 200)
+    for source, target in ((wide, torch.ones(200, 200).to(dtype)), (wide.to(dtype), torch.ones(200, 200))):
+        expected = source.to(target.dtype)
+        assert torch.equal(target.copy_(source), expected)
+        assert torch.equal(target.zero_().t().copy_(source), expected) and torch.equal(target, expected.t())
+        assert torch.equal(target.copy_(source[0]), expected[:1].expand(200, 200))

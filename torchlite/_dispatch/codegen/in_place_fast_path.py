@@ -17,7 +17,7 @@ def in_place_text(op: Op) -> str:
     """The source of `add_(self, other)`: it returns None, with nothing written, if the call needs the slow path."""
     others = [p.name for p in op.params[1:]]
     if op.number_ops:
-        return _numbers_text(op, others)
+        return _numbers_text(op, f"{op.number_ops[1]}_", others)
     source = Source()
     with source.block(f"def {op.name}_({', '.join(['self', *others])}):"):
         source.line(f"kernel_ = getattr(self._tl_kernels, {op.name + '_'!r}, None)")
@@ -35,10 +35,9 @@ def in_place_text(op: Op) -> str:
     return source.text()
 
 
-def _numbers_text(op: Op, others: list[str]) -> str:
+def _numbers_text(op: Op, kernel: str, others: list[str]) -> str:
     """The source of `clamp_(self, min=None, max=None)`, of floats and numbers that every float dtype holds."""
     source = Source()
-    kernel = f"{op.number_ops[1]}_"
     with source.block(f"def {op.name}_({', '.join(['self', *[f'{name}=None' for name in others]])}):"):
         source.line(f"kernel_ = getattr(self._tl_kernels, {kernel!r}, None)")
         _write_guard(source, op, False)
