@@ -12,7 +12,7 @@ import functools
 
 import numpy as np
 
-from .mt19937 import WORDS, Engine
+from .mt19937 import WORDS, Engine, invert_tempering
 
 MIN_COUNT = 64  # minimum samples for which this pays
 LARGEST_RATE = 1e9
@@ -20,18 +20,6 @@ READ_AHEAD = 1 << 15  # words
 FILL = 560  # words of the state's 624 that a call should use: a call that uses more is repeated
 
 _LOW21, _LOW26 = np.uint32(0x1FFFFF), np.uint32(0x3FFFFFF)
-_TEMPER_B, _TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
-
-
-def _invert_tempering(y: np.ndarray) -> np.ndarray:
-    """Invert the twister's tempering. `y` is overwritten."""
-    y ^= y >> 18
-    y ^= y << 15 & _TEMPER_C
-    # Seven more bits are known after each step.
-    x = y
-    for _ in range(4):
-        x = y ^ (x << 7 & _TEMPER_B)
-    return x ^ (x >> 11) ^ (x >> 22)
 
 
 def _to_numpy_words(words: np.ndarray) -> np.ndarray:
@@ -43,7 +31,7 @@ def _to_numpy_words(words: np.ndarray) -> np.ndarray:
     state = np.empty_like(words)
     state[0::2] = (high & _LOW21) << 11 | low >> 26 << 5
     state[1::2] = (low & _LOW26) << 6
-    return _invert_tempering(state)
+    return invert_tempering(state)
 
 
 class Sampler:

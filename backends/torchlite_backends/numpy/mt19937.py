@@ -30,6 +30,8 @@ STATE = np.dtype(
     ]
 )  # fmt: skip
 
+_TEMPER_B, _TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
+
 # Minimum words for a CPU engine's kernel.
 _MANY = 1 << 13
 
@@ -46,6 +48,17 @@ def _zeros_as_seed() -> Any:
             return np.zeros(n_words, dtype)
 
     return Zeros()
+
+
+def invert_tempering(y: np.ndarray) -> np.ndarray:
+    """Return the words of a state whose outputs are `y`, which is overwritten."""
+    y ^= y >> 18
+    y ^= y << 15 & _TEMPER_C
+    # Seven more bits are known after each step.
+    x = y
+    for _ in range(4):
+        x = y ^ (x << 7 & _TEMPER_B)
+    return x ^ (x >> 11) ^ (x >> 22)
 
 
 class Engine:
@@ -95,23 +108,42 @@ class Engine:
                 return self._block[start:end]
             rest = end - WORDS
             whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when one of its words is read
-            parts = [self._block[start:]]
+            out, first = np.empty(count, np.uint32), WORDS - start
+            out[:first] = self._block[start:]
             if whole:
-                parts.append(self._generate_blocks(whole))
-            self._block = self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32)
-            self.position = rest - whole
-            self._fresh = False
-            self.ahead_from = WORDS + 1
-            parts.append(self._block[: self.position])
-            return np.concatenate(parts)
+                self._generate_blocks(out[first : first + whole])
+            self._enter_block(self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32), rest - whole)
+            out[first + whole :] = self._block[: self.position]
+            return out
 
-    def _generate_blocks(self, count: int) -> np.ndarray:
-        """Return words of full blocks after the current one."""
-        if count >= _MANY and (fill := find_native("words")) is not None:
-            out = np.empty(count, np.uint32)
+    def _enter_block(self, words: np.ndarray, position: int) -> None:
+        self._block, self.position = words, position
+        self._fresh = False
+        self.ahead_from = WORDS + 1
+
+    def _generate_blocks(self, out: np.ndarray) -> None:
+        """Write the words of full blocks after the current one."""
+        if out.size >= _MANY and (fill := find_native("words")) is not None:
             if fill(self._twister.ctypes.state_address, out):
-                return out
-        return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
+                return
+        out[...] = self._draw(0, 1 << 32, size=out.size, dtype=np.uint32)
+
+    def give_back(self, words: np.ndarray, used: int, mark: tuple) -> None:
+        """Set the position behind the first `used` of the words that were read last, from the position `mark` on."""
+        with self.lock:
+            first = WORDS - mark[2]  # of the block that the words begin in
+            if used <= first:
+                self.restore_stream_position(mark)
+                self.words(used)
+                return
+            start = first + (used - first - 1) // WORDS * WORDS
+            if start + WORDS > words.size:  # the current block
+                self.position = used - start
+                return
+            block = words[start : start + WORDS].copy()
+            key = invert_tempering(block.copy())
+            self._twister.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": WORDS}}
+            self._enter_block(block, used - start)
 
     def unread_words(self) -> np.ndarray:
         """Return the words left in the current block, without reading them."""

@@ -31,10 +31,9 @@ def sample_natively(engine: Engine, per_sample: float, *arrays: np.ndarray | int
             done, mark = int(state[3]), engine.stream_position()
             words = np.ascontiguousarray(engine.words(2 * (min(int(per_sample * (count - done)), _PIECE) + spare)))
             finished = consume(words, state, arrays)
-            engine.restore_stream_position(mark)
+            engine.give_back(words, 2 * int(state[2]) if finished else 0, mark)
             if not finished:  # before the first piece: nothing was drawn
                 return False
-            engine.words(2 * int(state[2]))
             if state[3] == done:  # a sample takes more than was drawn
                 spare *= 4
         if len(arrays) == 5:  # gamma samples take normals

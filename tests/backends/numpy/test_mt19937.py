@@ -1,0 +1,28 @@
+"""PyTorch's stream of words: positions after words that are given back."""
+
+import numpy as np
+import pytest
+
+from torchlite_backends.numpy.mt19937 import WORDS, Engine, invert_tempering
+
+
+@pytest.mark.parametrize("begin", [0, 1, 600, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS])
+@pytest.mark.parametrize("count", [3, WORDS, 700, 2 * WORDS, 9000, 30_000])
+def test_words_given_back_are_read_again(begin, count):
+    edges = (23, 24, 25, WORDS - 1, WORDS, WORDS + 1, 2 * WORDS - 1, 2 * WORDS, 2 * WORDS + 1, count - WORDS - 1)
+    for used in {0, 1, count // 3, count - 1, count, *(k for k in edges if 0 <= k <= count)}:
+        engine, other = Engine(7), Engine(7)
+        engine.words(begin), other.words(begin)
+        mark = engine.stream_position()
+        words = engine.words(count)
+        engine.give_back(words, used, mark)
+        assert np.array_equal(words[:used], other.words(used))
+        assert np.array_equal(engine.get_state(), other.get_state())
+        assert np.array_equal(engine.words(1500), other.words(1500))
+
+
+def test_tempering_is_inverted():
+    engine = Engine(3)
+    words = engine.words(WORDS)
+    key = engine.get_state()[24 : 24 + 8 * WORDS].view(np.uint64)
+    assert np.array_equal(invert_tempering(words.copy()), key)
