@@ -92,28 +92,34 @@ template <class H> static int narrow(const Cast& of, i64 begin, i64 end) {
     return 0;
 }
 // One rounding of a sum, difference, product or quotient of two halves in float32 is as one in half precision.
-#define PAIRS(name, op) \
+#define PAIRS(name, expression) \
     template <class H> static int name(const Pair& of, i64 begin, i64 end) { \
         const i64 last = least(end * BLOCK, of.count); \
         i64 i = begin * BLOCK; \
         uint16_t all[W]; \
         for (int k = 0; k < W; k++) all[k] = of.b[0]; \
         const __m256 number = H::load(all); \
-        if (of.one) for (; i + W <= last; i += W) H::store(of.out + i, H::load(of.a + i) op number); \
-        else for (; i + W <= last; i += W) H::store(of.out + i, H::load(of.a + i) op H::load(of.b + i)); \
+        for (; i + W <= last; i += W) { \
+            const __m256 x = H::load(of.a + i), y = of.one ? number : H::load(of.b + i); \
+            H::store(of.out + i, expression); \
+        } \
         if (i < last) { \
             uint16_t few[3][W] = {}; \
             memcpy(few[0], of.a + i, (last - i) * 2); \
             memcpy(few[1], of.one ? all : of.b + i, (last - i) * 2); \
-            H::store(few[2], H::load(few[0]) op H::load(few[1])); \
+            const __m256 x = H::load(few[0]), y = H::load(few[1]); \
+            H::store(few[2], expression); \
             memcpy(of.out + i, few[2], (last - i) * 2); \
         } \
         return 0; \
     }
-PAIRS(add, +)
-PAIRS(sub, -)
-PAIRS(mul, *)
-PAIRS(div, /)
+PAIRS(add, x + y)
+PAIRS(sub, x - y)
+PAIRS(mul, x * y)
+PAIRS(div, x / y)
+// The instructions give the second operand where one is NaN.
+PAIRS(maximum, _mm256_blendv_ps(_mm256_max_ps(x, y), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
+PAIRS(minimum, _mm256_blendv_ps(_mm256_min_ps(x, y), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)))
 // One operand and one number of float32, in that order or the other one.
 #define SCALED(name, expression) \
     template <class H> static int name(const Scaled& of, i64 begin, i64 end) { \
@@ -267,6 +273,8 @@ FOR_HALVES(add, Pair)
 FOR_HALVES(sub, Pair)
 FOR_HALVES(mul, Pair)
 FOR_HALVES(div, Pair)
+FOR_HALVES(maximum, Pair)
+FOR_HALVES(minimum, Pair)
 """
     )
     .replace("BLOCK", str(_BLOCK))
@@ -282,7 +290,7 @@ _kernels = {
         ("widen", "QQq"),
         ("narrow", "QQq"),
         ("product", "QQQqqq"),
-        *[(name, "QQQqq") for name in ("add", "sub", "mul", "div")],
+        *[(name, "QQQqq") for name in ("add", "sub", "mul", "div", "maximum", "minimum")],
         *[(name, "QQqd") for name in (*_NUMBER_FIRST.values(), *_NUMBER_LAST.values(), "roots")],
         ("clamp", "QQqdd"),
         ("row_sums", "QQqqq"),

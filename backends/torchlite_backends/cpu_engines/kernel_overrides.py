@@ -72,7 +72,9 @@ _EXCLUDED: dict[str, dict[str, tuple]] = {
 }
 _EXCLUDED["cc"].update(dict.fromkeys(("remainder", "floor_divide", "erfc"), (np.dtype("f4"),)))
 # NumPy reads these results of halves from tables.
-for _found in """acos acosh asin atanh digamma erf erfc erfinv gelu i0 lgamma log10 logit logsigmoid mish sigmoid silu sinc
+for (
+    _found
+) in """acos acosh asin atanh digamma erf erfc erfinv gelu i0 lgamma log10 logit logsigmoid mish sigmoid silu sinc
     softplus special_entr special_i0e special_i1 special_i1e special_log_ndtr special_ndtr""".split():
     _EXCLUDED["cc"][_found] = (*_EXCLUDED["cc"].get(_found, ()), *_HALF_DTYPES)
 # NumPy reads the order of halves from their bits.

@@ -10,6 +10,7 @@ from torchlite_backends.cc.device import Device
 pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 HALVES = [np.dtype("f2"), np.dtype(ml_dtypes.bfloat16)]
 UFUNCS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+EXTREMES = {"maximum": np.maximum, "minimum": np.minimum}
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +20,17 @@ def engine():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("half", HALVES, ids=str)
-@pytest.mark.parametrize("op", UFUNCS)
+@pytest.mark.parametrize("op", [*UFUNCS, *EXTREMES])
 def test_arithmetic_rounds_once(engine, op, half):
     x = np.arange(1 << 16, dtype=np.uint16).view(half)
     y = np.random.default_rng(1).permutation(x)
     kernel = native_binary.kernels[op]
     number = np.array(1.25, half)
     for a, b in ((x, y), (x[3:-2], y[3:-2]), (x[:5], y[:5]), (x.reshape(256, 256), number), (x[:7], number)):
-        found, expected = kernel(engine, a, b), UFUNCS[op](a, b)
+        if op in EXTREMES and b is number:
+            assert kernel(engine, a, b) is None
+            continue
+        found, expected = kernel(engine, a, b), (UFUNCS | EXTREMES)[op](a, b)
         if found is None:
             pytest.skip("the processor has no instructions for half precision")
         nan = np.isnan(expected.astype("f4"))
