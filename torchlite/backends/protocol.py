@@ -199,7 +199,8 @@ class HalfPrecision(Protocol):
 
     def in_float32(self, kernel: Kernel) -> Kernel:
         """A kernel that casts half-precision arguments to float32 and the result back. Called for each composite when
-        the device is first used. Without it composites round after each op.
+        the device is first used. Without it composites round after each op. If the kernel has an attribute `write`,
+        `write(target, number)` computes an op with a number in the place of its first argument.
         """
         ...
 

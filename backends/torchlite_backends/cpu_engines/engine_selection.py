@@ -122,7 +122,7 @@ class CpuEngine(Protocol):
     cast_half: Callable[[Any, Any], Any] | None
     half_gemv: Callable[[Any, Any], Any] | None
     half_dot: Callable[[Any, Any], Any] | None
-    half_number: Callable[[str, Any, Any], Any] | None
+    half_number: Callable[..., Any] | None
 
     # `(address, out) -> bool`: fill `out`, full blocks, with outputs of NumPy's MT19937 whose C struct is at that
     # address; True if done. None if NumPy is to do it.
