@@ -117,8 +117,8 @@ class CpuEngine(Protocol):
 
     # `(array, dtype)`: half precision in float32, or the reverse, in a new array. `(lines, row)`: the product of
     # half-precision lines with a float32 row, in float32. `(vector, vector)`: their product, a float. `(op, first,
-    # second, out)`: add, sub, mul or div of half precision and a number, in `out` unless that is None. None, or a result
-    # of None, where NumPy is to compute.
+    # second, out)`: add, sub, mul or div of half precision and a number, in `out` unless that is None. None, or a
+    # result of None, where NumPy is to compute.
     cast_half: Callable[[Any, Any], Any] | None
     half_gemv: Callable[[Any, Any], Any] | None
     half_dot: Callable[[Any, Any], Any] | None
