@@ -46,6 +46,7 @@ def test_page(page, tmp_path, monkeypatch):
     """
     text = (ROOT / page).read_text()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # for modules that a page writes
     names = {"__name__": "__main__"}
     for block in _FENCE.finditer(text):
         line = text.count("\n", 0, block.start(1))

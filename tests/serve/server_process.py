@@ -15,10 +15,10 @@ from .asgi_client import Answer, Client
 
 
 class Server:
-    """A running `torchlite serve`; `lines` are those of its standard error."""
+    """A running `torchlite serve` on a free port, or on `port`; `lines` are those of its standard error."""
 
-    def __init__(self, *words: str, environment: Any = None) -> None:
-        command = [sys.executable, "-m", "torchlite", "serve", *words, "--port", "0", "--grpc-port", "0"]
+    def __init__(self, *words: str, environment: Any = None, port: int = 0) -> None:
+        command = [sys.executable, "-m", "torchlite", "serve", *words, "--port", str(port), "--grpc-port", "0"]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
         )

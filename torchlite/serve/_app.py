@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from . import _openapi, _rest, _status_page, _torchserve
+from . import _openai, _openapi, _rest, _status_page, _torchserve
 from ._access_log import AccessLog
 from ._errors import ServeError
 from ._guard import Guard
@@ -106,6 +106,7 @@ def make_app(settings: Settings, service: Service | None = None, load: bool = Tr
             Route("/openapi.json", openapi),
             *_rest.routes(),
             *_torchserve.routes(),
+            *_openai.routes(),
         ],
         middleware=[
             Middleware(AccessLog, enabled=settings.access_log),

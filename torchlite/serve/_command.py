@@ -13,7 +13,8 @@ from ._settings import PREFIX, Settings, kind_of, make_settings, option_fields
 
 _HELP = "serve models over HTTP and gRPC"
 _DESCRIPTION = """\
-Answers requests to models on the Open Inference Protocol v2 (HTTP and gRPC) and on TorchServe's API.
+Answers requests to models on the Open Inference Protocol v2 (HTTP and gRPC), on TorchServe's API, and on OpenAI's API
+for models of text.
 
 MODEL is a file (.onnx, .pt2, TorchScript, .mar, or weights with --factory), a folder of one model with versions, or a
 folder of models. NAME=MODEL gives a name. Each option can also be a variable of the environment, such as

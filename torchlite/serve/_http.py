@@ -184,9 +184,29 @@ def is_of_torchserve(path: str) -> bool:
     return path == "/ping" or path.startswith(("/predictions", "/models"))
 
 
+def is_of_openai(path: str) -> bool:
+    """True for an address of OpenAI's API, whose errors have another form."""
+    return path.startswith(("/v1/", "/openai/"))
+
+
+_OPENAI_KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"} | {
+    429: "rate_limit_error",
+}  # fmt: skip
+
+
+def openai_error(status: int, text: str) -> dict[str, Any]:
+    """Return an error as a client of OpenAI's API reads it."""
+    kind = _OPENAI_KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {"error": {"message": text, "type": kind, "param": None, "code": None}}
+
+
 def error_response(path: str, status: int, kind: str, text: str, headers: dict[str, str] | None = None) -> Response:
     """Return an error in the form of the API that an address belongs to."""
-    value = {"code": status, "type": kind, "message": text} if is_of_torchserve(path) else {"error": text}
+    value: dict[str, Any] = {"error": text}
+    if is_of_torchserve(path):
+        value = {"code": status, "type": kind, "message": text}
+    elif is_of_openai(path):
+        value = openai_error(status, text)
     return json_response(value, status, headers)
 
 

@@ -23,6 +23,7 @@ from ._model_config import ModelConfig
 from ._protocol import InferRequest, TensorSpec
 from ._sources import MANIFEST, ModelSource, read_manifest
 from ._tensor_model import TensorModel
+from ._text_model import TextModel, is_text_model
 from ._weights import read_weights
 
 PLATFORMS = {"onnx": "onnx_onnxv1", "torchscript": "pytorch_torchscript", "pt2": "pytorch_export"}
@@ -150,7 +151,7 @@ def _make_by_factory(source: ModelSource, path: Path | None, allow_code: bool) -
     _torchserve_names.install()
     with _code.imports_from(source.folder):
         module = _code.load_factory(config.factory, source.folder)
-        if not callable(module):
+        if not callable(module) and not is_text_model(module):
             raise ValueError(f"factory '{config.factory}': it made a {type(module).__name__}, which cannot be called")
         if path is not None:
             if not hasattr(module, "load_state_dict"):
@@ -158,12 +159,25 @@ def _make_by_factory(source: ModelSource, path: Path | None, allow_code: bool) -
             module.load_state_dict(read_weights(path))
     if isinstance(module, torch.nn.Module):
         module = module.to(config.device).eval()
+    if is_text_model(module):
+        return _text_model_of(source, module)
     forward = getattr(module, "forward", module)
     inputs = config.inputs or tuple(TensorSpec(name) for name in _parameters_of(forward))
     return TensorModel(
         module, "pytorch_eager", list(inputs), list(config.outputs), config.device, bool(config.batching),
         config.padding, is_code=True, streams=inspect.isgeneratorfunction(forward),
     )  # fmt: skip
+
+
+def _text_model_of(source: ModelSource, module: Any) -> TextModel:
+    config = source.config
+    for key in ("inputs", "outputs", "padding", "batching"):
+        if getattr(config, key):
+            raise ValueError(f"model '{source.name}': a model of text takes no '{key}'")
+    try:
+        return TextModel(module, config.device)
+    except ValueError as error:
+        raise ValueError(f"factory '{config.factory}': {error}") from None
 
 
 def _parameters_of(function: Any) -> list[str]:

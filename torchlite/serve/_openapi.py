@@ -33,6 +33,13 @@ _DATATYPE = {"type": "string", "enum": list(DTYPES)}
 _DURATION = _object("count ns", count=_WHOLE, ns=_WHOLE)
 _SCHEMAS = {
     "Error": _object("error", error=_TEXT),
+    "OpenAIError": _object(
+        "error", error=_object("message type", message=_TEXT, type=_TEXT, param={}, code={})
+    ),
+    "Completion": _object(
+        "id object created model choices", id=_TEXT, object=_TEXT, created=_WHOLE, model=_TEXT,
+        choices=_list({"type": "object"}), usage={"type": "object"},
+    ),
     "TorchServeError": _object("code type message", code=_WHOLE, type=_TEXT, message=_TEXT),
     "Status": _object("status", status=_TEXT),
     "TensorMetadata": _object(
@@ -77,6 +84,8 @@ def _answer(about: str, schema: Any = None, kind: str = "application/json") -> d
 
 def _errors(path: str, codes: str) -> dict[str, Any]:
     schema = _ref("Error" if path.startswith(("/v2", "/metrics")) else "TorchServeError")
+    if path.startswith(("/v1", "/openai")):
+        schema = _ref("OpenAIError")
     return {code: _answer(_ERRORS[int(code)], schema) for code in codes.split()}
 
 
@@ -198,6 +207,33 @@ def _torchserve_paths() -> dict[str, Any]:
     return paths
 
 
+_TEXT_OPTIONS = {
+    "model": _TEXT, "n": _COUNT, "stream": _FLAG, "max_tokens": _NUMBER, "stop": {"anyOf": [_TEXT, _list(_TEXT)]},
+    "temperature": {"type": "number"}, "top_p": {"type": "number"}, "seed": _WHOLE,
+    "stream_options": _object(include_usage=_FLAG),
+}  # fmt: skip
+
+
+def _openai_paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    message = _object("role content", role=_TEXT, content=_TEXT, name=_TEXT)
+    texts = {
+        "completions": _object("model prompt", prompt={"anyOf": [_TEXT, _list(_TEXT)]}, echo=_FLAG, **_TEXT_OPTIONS),
+        "chat/completions": _object("model messages", messages=_list(message), **_TEXT_OPTIONS),
+    }
+    for base in ("/v1", "/openai/v1"):
+        path = f"{base}/models"
+        paths[path] = {"get": _operation(path, "Models of text", _answer("models"))}
+        path = f"{base}/models/{{name}}"
+        paths[path] = {"get": _operation(path, "A model of text", _answer("model"), f"{_COMMON} 404 503")}
+        for word, schema in texts.items():
+            answer = _answer("texts", _ref("Completion"))
+            answer["content"]["text/event-stream"] = {"schema": _TEXT}
+            path = f"{base}/{word}"
+            paths[path] = {"post": _operation(path, "Texts of a model", answer, _INFERENCE, _json_body(schema))}
+    return paths
+
+
 def document() -> dict[str, Any]:
     """Return the document. Statuses 405 and 500 are of all endpoints and stand in none."""
     from torchlite import __torchlite_version__
@@ -208,6 +244,7 @@ def document() -> dict[str, Any]:
         "paths": {
             **_v2_paths(),
             **_torchserve_paths(),
+            **_openai_paths(),
             "/metrics": {"get": _operation("/metrics", "Figures for Prometheus", _answer("text", _TEXT, "text/plain"))},
         },
         "components": {"schemas": _SCHEMAS, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},

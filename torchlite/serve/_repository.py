@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Entry:
     loaded: Loaded
     scheduler: Scheduler
     statistics: Statistics
+    created: int = field(default_factory=lambda: int(time.time()))  # seconds since 1970
 
     @property
     def model(self) -> TensorModel | HandlerModel:
