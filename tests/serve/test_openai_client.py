@@ -79,9 +79,9 @@ def test_a_chat_in_parts(client):
 
 
 def test_a_chat_by_the_clients_own_accumulator(client):
-    with client.chat.completions.stream(model="letters", messages=MESSAGES, max_tokens=9, temperature=0) as stream:
+    with client.chat.completions.stream(model="letters", messages=MESSAGES, stop=" ", temperature=0) as stream:
         found = stream.get_final_completion()
-    assert found.choices[0].message.content == written(PROMPT, 9, temperature=0)
+    assert found.choices[0].message.content == written(PROMPT, 9, temperature=0).partition(" ")[0]
 
 
 def test_options_of_the_models_own(client):

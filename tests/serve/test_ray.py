@@ -5,6 +5,7 @@ import http.client
 import importlib.util
 import json
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -97,14 +98,14 @@ def cluster(quietly):
         ray.shutdown()
 
 
-def start(folder, replicas):
+def start(folder, replicas, **options):
     from ray import serve
 
     settings = Settings(models=(str(folder),), allow_code=True, access_log=False)
     app = deployment(settings, num_replicas=replicas, health_check_period_s=1, ray_actor_options={"num_cpus": 0.5})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        serve.run(app, name="models")
+        serve.run(app, name="models", **options)
 
 
 class Caller:
@@ -200,6 +201,15 @@ def test_all_addresses_answer(cluster, folder):
 
 
 @on_ray
+def test_a_route_with_a_prefix(cluster, folder):
+    start(folder, 1, route_prefix="/some")
+    caller = Caller(cluster)
+    assert caller.call("GET", "/some/v2/models/net")[0] == 200
+    status, body = caller.call("GET", "/some/predictions/nothing")
+    assert status == 404 and json.loads(body)["type"] == "ModelNotFoundException"
+
+
+@on_ray
 def test_a_killed_replica_is_replaced_and_no_answer_is_wrong(cluster, folder):
     start(folder, 2)
     before = pids(cluster, 2)
@@ -252,20 +262,25 @@ def test_requests_are_joined_in_a_replica(cluster, folder):
     assert 4 in sizes
 
 
-@on_ray
-def test_a_replica_is_healthy_once_its_models_are_loaded(quietly, onnx_file):
-    from torchlite.serve.ray import _Builder, _replica_class
+def test_a_replica_is_healthy_while_its_models_are_loaded(onnx_file):
+    from torchlite.serve.ray import _Application, _Replica
 
-    replica = _replica_class()()
-    replica.app = _Builder(Settings(models=(onnx_file,), access_log=False))()
+    app = pickle.loads(pickle.dumps(_Application(Settings(models=(onnx_file,), access_log=False))))
+    replica = _Replica()
+    replica.app = app
 
     async def main():
         with pytest.raises(RuntimeError, match="not loaded"):
-            replica.check_health()
-        async with replica.app.router.lifespan_context(replica.app):
-            replica.check_health()
-            assert (await Client(replica.app).get("/v2/health/ready")).status == 200
+            await replica.check_health()
+        messages, states = asyncio.Queue(), asyncio.Queue()
+        life = asyncio.create_task(app({"type": "lifespan"}, messages.get, states.put))
+        await messages.put({"type": "lifespan.startup"})
+        assert (await states.get())["type"] == "lifespan.startup.complete"
+        await replica.check_health()
+        assert (await Client(app).get("/v2/health/ready")).status == 200
+        await messages.put({"type": "lifespan.shutdown"})
+        await life
         with pytest.raises(RuntimeError, match="not loaded"):
-            replica.check_health()
+            await replica.check_health()
 
     asyncio.run(main())

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from . import Settings
+from . import Settings, create_app
 
 __all__ = ["deployment"]
 
@@ -69,32 +69,37 @@ def deployment(
         "health_check_timeout_s": 10,
         **options,
     }
-    made = serve.deployment(serve.ingress(_Builder(fixed))(_replica_class()))
+    made = serve.deployment(serve.ingress(_Application(fixed))(_Replica))
     return made.options(name=name, num_replicas=num_replicas, **given).bind()
 
 
-class _Builder:
-    """Makes the application in a replica."""
+class _Application:
+    """The application, which a replica makes when it starts: until then it can be pickled."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._app: Any = None
 
-    def __call__(self) -> Any:
-        from . import create_app
+    @property
+    def is_ready(self) -> bool:
+        """True while all models are loaded."""
+        return self._app is not None and self._app.state.service.is_ready
 
-        return create_app(self._settings)
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._app is None:
+            self._app = create_app(self._settings)
+        prefix = scope.get("root_path")
+        if prefix:  # of Ray's route; the application's addresses begin with `/`
+            scope = {**scope, "path": scope["path"].removeprefix(prefix) or "/", "root_path": ""}
+        await self._app(scope, receive, send)
 
 
-def _replica_class() -> type:
-    """Return the class of replicas, whose ASGI parts come from Ray."""
+class _Replica:
+    """What Ray asks a replica, beside the application's addresses."""
 
-    class TorchliteReplica:
-        """Answers Ray's probes."""
+    app: _Application  # by `ray.serve.ingress`
 
-        def check_health(self) -> None:
-            """Raise RuntimeError unless all models are loaded."""
-            app = self.app  # type: ignore[attr-defined]
-            if not app.state.service.is_ready:
-                raise RuntimeError("the models are not loaded")
-
-    return TorchliteReplica
+    async def check_health(self) -> None:
+        """Raise RuntimeError unless all models are loaded."""
+        if not self.app.is_ready:
+            raise RuntimeError("the models are not loaded")
