@@ -105,7 +105,7 @@ def test_a_restart_under_load_loses_nothing(onnx_file, tmp_path):
                 servers[which].process.send_signal(signal.SIGTERM)
                 assert servers[which].wait() == 0
                 servers[which] = start(ports[which])
-                time.sleep(2.5)  # fail_timeout, after which nginx asks it again
+                time.sleep(4)  # nginx asks it again more than fail_timeout, one second, after its last failure
         finally:
             stop.set()
             for thread in threads:
@@ -113,7 +113,6 @@ def test_a_restart_under_load_loses_nothing(onnx_file, tmp_path):
     for server in servers:
         server.process.terminate()
         assert server.wait() == 0
-        print(len(server.output), server.output[:1], server.output[-1:], server.lines[-3:])
         answered = sum(json.loads(line)["status"] == 200 for line in server.output)
         assert answered > 0, "a server that was started again got no request"
     print(f"{sum(counts)} requests, {RESTARTS} restarts")

@@ -74,6 +74,16 @@ def test_answers_are_sent_at_once():
         assert listener.proto == socket.IPPROTO_TCP
 
 
+def test_idle_connections_are_kept_longer_than_load_balancers_keep_theirs():
+    """A balancer that sends on a connection which is just being closed answers its client 502."""
+    from torchlite.serve import Settings
+    from torchlite.serve._server import _http_config
+    from torchlite.serve._service import Service
+
+    settings = Settings(models=("net.onnx",))
+    assert _http_config(settings, Service(settings)).timeout_keep_alive > 60
+
+
 def test_ctrl_c_ends_it_with_130(onnx_file):
     server = Server(onnx_file)
     server.process.send_signal(signal.SIGINT)

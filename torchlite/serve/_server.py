@@ -21,6 +21,7 @@ from ._settings import Settings
 
 _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
+_KEEP_ALIVE = 75  # seconds that an idle connection is kept; load balancers keep theirs for 60, and would meet closed ones
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
@@ -185,6 +186,7 @@ def _http_config(settings: Settings, service: Service) -> uvicorn.Config:
         access_log=False,
         lifespan="on",
         ws="none",
+        timeout_keep_alive=_KEEP_ALIVE,
         limit_concurrency=settings.max_connections,
         timeout_graceful_shutdown=int(settings.drain) or 1,
         ssl_certfile=settings.tls_cert or None,
