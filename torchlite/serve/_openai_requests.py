@@ -79,6 +79,13 @@ def text_request_of(table: Any, chat: bool) -> TextRequest:
     )
     if made.choices < 1 or made.texts > MOST_CHOICES:
         raise InvalidRequest(f"'n' must be at least 1, and a request has at most {MOST_CHOICES} texts")
+    seed = made.parameters.get("seed", 0)
+    if type(seed) is not int or not -(2**63) <= seed <= 2**63 - made.choices:
+        raise InvalidRequest("'seed' must be a whole number of 64 bits, also for the last of 'n' texts")
+    try:
+        "".join(made.prompts).encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("a text has one half of a surrogate pair, which is no character") from None
     return made
 
 
@@ -111,7 +118,7 @@ def _conversation_of(value: Any) -> str:
     """Return the JSON text of messages that have a role and a text each."""
     if not isinstance(value, list) or not value:
         raise InvalidRequest("'messages' must be a list with at least one message")
-    return json.dumps([_message_of(message) for message in value])
+    return json.dumps([_message_of(message) for message in value], ensure_ascii=False)
 
 
 def _message_of(value: Any) -> dict[str, str]:
