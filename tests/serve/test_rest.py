@@ -46,6 +46,21 @@ def test_state_and_metadata(onnx_file):
     with_client(work, onnx_file)
 
 
+def test_before_the_models_are_loaded_none_is_unknown():
+    """A load balancer repeats what got 503 elsewhere; 404 would be the client's answer."""
+    from torchlite.serve import Settings, create_app
+
+    from .asgi_client import Client
+
+    async def work():
+        client = Client(create_app(Settings(models=("net.onnx",), access_log=False)))
+        answers = [await client.get("/v2/models/net"), await client.post("/v2/models/net/infer", infer_body(ROWS))]
+        answers += [await client.get("/v2/health/ready"), await client.post("/predictions/net", [ROWS[0]])]
+        assert [answer.status for answer in answers] == [503] * 4
+
+    asyncio.run(work())
+
+
 def test_infer_answers_as_the_network(onnx_file):
     async def work(client):
         found = (await client.post("/v2/models/net/infer", infer_body(ROWS, id="a"))).json

@@ -1,15 +1,17 @@
 """Models of text: what makes one, and stops in texts that come in pieces."""
 
+import asyncio
 import random
 
 import pytest
 
+pytest.importorskip("starlette", reason="the extra 'serve' is missing")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 
-from torchlite.serve._model_config import ModelConfig
 from torchlite.serve._text_model import StopFinder, is_text_model
 
 from . import letters
+from .asgi_client import running
 
 
 def test_what_a_model_of_text_is():
@@ -30,9 +32,6 @@ def test_what_a_model_of_text_is():
     ],
 )
 def test_what_is_refused_when_it_is_loaded(tmp_path, code, config, about):
-    from torchlite.serve._loading import load_version
-    from torchlite.serve._sources import find_sources
-
     whole = (
         "class Text:\n    def generate(self, p):\n        yield p\n    def count_tokens(self, t):\n        return 1\n"
     )
@@ -40,9 +39,13 @@ def test_what_is_refused_when_it_is_loaded(tmp_path, code, config, about):
     folder.mkdir()
     (folder / "code.py").write_text(code or whole)
     (folder / "config.toml").write_text("factory = 'code:Text'\n" + config)
-    (source,) = find_sources(str(folder), ModelConfig(), {})
+
+    async def load():
+        async with running(folder, allow_code=True):
+            pass
+
     with pytest.raises(ValueError, match=about):
-        load_version(source, "1", True, lambda *_: None)
+        asyncio.run(load())
 
 
 def test_stops_are_found_wherever_the_pieces_end():

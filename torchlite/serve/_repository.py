@@ -113,6 +113,8 @@ class Repository:
         """Return a loaded version of a model, by default the newest or the one that was set as default."""
         state = self._states.get(name)
         if state is None:
+            if not self.started:  # a load balancer repeats the request elsewhere
+                raise Unavailable("the models are being loaded")
             raise UnknownModel(f"there is no model '{name}'")
         chosen = version or state.default
         entry = state.entries.get(chosen) if chosen else None
