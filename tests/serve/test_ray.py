@@ -26,7 +26,7 @@ from .asgi_client import Client, expected, infer_body, write_onnx
 HAS_RAY = importlib.util.find_spec("ray") is not None
 on_ray = pytest.mark.skipif(not HAS_RAY, reason="ray is missing (tox -e ray)")
 # Ray's processes and threads leave sockets and files to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 CODE = """
 import os
 import time
