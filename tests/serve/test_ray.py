@@ -129,12 +129,12 @@ class Caller:
         return json.loads(body)["pid"] if status == 200 else None
 
 
-def pids(port, count, without=(), seconds=90):
+def pids(port, count, without=(), seconds=240):
     """The processes that answer, once there are so many."""
     deadline = time.monotonic() + seconds
     while True:
         found = set()
-        for _ in range(40):
+        for _ in range(10):
             callers = [Caller(port) for _ in range(2)]
             found |= {caller.pid() for caller in callers} - {None}
         if len(found) == count and not found & set(without):
