@@ -220,7 +220,7 @@ def test_a_killed_replica_is_replaced_and_no_answer_is_wrong(cluster, folder):
         after = pids(cluster, 2, without=[victim])
         time.sleep(1)
     print(f"{load.right} right answers, {len(load.refused)} repeated: {load.refused[:3]}")
-    assert not load.wrong and load.right > 100
+    assert not load.wrong and load.right > 20
     assert before < after
 
 
@@ -234,7 +234,7 @@ def test_scaling_down_loses_nothing(cluster, folder):
         pids(cluster, 1)
         time.sleep(1)
     print(f"{load.right} right answers")
-    assert not load.wrong and not load.refused and load.right > 50
+    assert not load.wrong and not load.refused and load.right > 20
 
 
 @on_ray
