@@ -21,9 +21,8 @@ from ._settings import Settings
 
 _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
-_KEEP_ALIVE = (
-    75  # seconds that an idle connection is kept; load balancers keep theirs for 60, and would meet closed ones
-)
+# Seconds that an idle connection is kept. Load balancers keep theirs for 60 and would meet closed ones.
+_KEEP_ALIVE = 75
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
