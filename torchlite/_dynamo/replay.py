@@ -28,6 +28,7 @@ from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
 from .elementwise_chains import bind_chains
 from .fold_batch_norms import fold_batch_norms
+from .fold_padding import fold_padding
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
 from .half_widening import widen_half_precision
@@ -89,6 +90,8 @@ def run_passes(
         run_quietly(infer_layouts, program, arrays, layouts, memory, table)
         program = fold_constants(program, memory, table)
         program = use_integer_products(program, dequantized, layouts, memory, table)
+    if only_computes:
+        program = fold_padding(program, layouts, memory)
     program = fold_batch_norms(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
