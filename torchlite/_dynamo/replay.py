@@ -31,6 +31,7 @@ from .fold_batch_norms import fold_batch_norms
 from .fold_padding import fold_padding
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
+from .fuse_layer_norms import fuse_layer_norms
 from .half_widening import widen_half_precision
 from .horizontal_fusion import fuse_horizontally
 from .integer_products import find_dequantized, use_integer_products
@@ -84,6 +85,8 @@ def run_passes(
     only_computes = arrays is not None and is_free_of_strides(program)
     if only_computes and _widens_half(table):
         program = widen_half_precision(program, layouts, memory, table)
+    if only_computes:
+        program = eliminate_dead_code(fuse_layer_norms(program, layouts, memory, table))
     is_free = only_computes and table.array is np.ndarray
     if is_free:
         program = drop_stride_rules(program)
