@@ -11,6 +11,7 @@ import numpy as np
 from torchlite._dispatch.dispatch_state import GLOBALS
 
 from .alias_analysis import AliasAnalysis
+from .dead_code_elimination import eliminate_dead_code
 from .program_ir import Layouts, Program, Slot, Step
 
 _FLOATS = ("f", "d")
@@ -18,9 +19,11 @@ _FLOATS = ("f", "d")
 
 def fuse_layer_norms(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
     """Replace `(x - mean(x)) / sqrt(mean((x - mean(x)) ** 2) + eps)` over the last dimension, and the constants that it
-    is multiplied with and that are added, by `_layer_norm`. Steps that nothing else reads are unused then.
+    is multiplied with and that are added, by `_layer_norm`. Steps that nothing else reads are removed.
     """
-    return _Matcher(program, layouts, AliasAnalysis(program, place), table).run()
+    found = _Matcher(program, layouts, AliasAnalysis(program, place), table).run()
+    # Later passes know constants that no step reads any more: the levels of dequantized ones.
+    return program if found is None else replace(eliminate_dead_code(found), held=program.held)
 
 
 class _Matcher:
@@ -33,7 +36,8 @@ class _Matcher:
         for at, step in enumerate(program.steps):
             self.readers.update(dict.fromkeys(step.uses(), (at, step)))
 
-    def run(self) -> Program:
+    def run(self) -> Program | None:
+        """Return the program with layer norms, None if there are none."""
         steps: list[Step] = list(self.program.steps)
         for at, step in enumerate(self.program.steps):
             found = self._match(step)
@@ -49,7 +53,7 @@ class _Matcher:
                 last[1], name="_layer_norm", kernel=kernel, args=(x, weight, bias, 1, eps), kwargs={},
                 out=(last[1].out, None, None),
             )  # fmt: skip
-        return replace(self.program, steps=steps)
+        return replace(self.program, steps=steps) if any(one.name == "_layer_norm" for one in steps) else None
 
     def _match(self, step: Step) -> tuple[Slot, float] | None:
         """Return what a quotient is the normalized form of, and the number that is added to the variance."""

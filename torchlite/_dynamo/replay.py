@@ -86,7 +86,7 @@ def run_passes(
     if only_computes and _widens_half(table):
         program = widen_half_precision(program, layouts, memory, table)
     if only_computes:
-        program = eliminate_dead_code(fuse_layer_norms(program, layouts, memory, table))
+        program = fuse_layer_norms(program, layouts, memory, table)
     is_free = only_computes and table.array is np.ndarray
     if is_free:
         program = drop_stride_rules(program)
