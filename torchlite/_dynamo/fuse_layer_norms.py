@@ -12,6 +12,7 @@ from torchlite._dispatch.dispatch_state import GLOBALS
 
 from .alias_analysis import AliasAnalysis
 from .dead_code_elimination import eliminate_dead_code
+from .power_reduction import constant_number
 from .program_ir import Layouts, Program, Slot, Step
 
 _FLOATS = ("f", "d")
@@ -61,7 +62,7 @@ class _Matcher:
         root = self._made_by(deviation, "sqrt")
         terms = self._operands(self._made_by(root.args[0], "add"), "add") if root is not None else (None, None)
         for variance, added in (terms, terms[::-1]):
-            eps, square = self._number(added), self._mean_of(variance)
+            eps, square = constant_number(added, self.program), self._mean_of(variance)
             if eps is not None and square is not None and self._is_square(square, difference):
                 x, mean = self._operands(self._made_by(difference, "sub"), "sub")
                 if x is not None and self._mean_of(mean) == x and self._is_known(x, difference, step.out):
@@ -103,16 +104,7 @@ class _Matcher:
         step = self.makers.get(slot.number)
         if step is None or step.kwargs or of.__class__ is not Slot or not step.args or step.args[0] != of:
             return False
-        if step.name == "pow":
-            return self._number(step.args[1]) == 2
         return step.name == "square" or step.name == "mul" and step.args == (of, of)
-
-    def _number(self, value: Any) -> float | None:
-        """Return a constant of one number."""
-        if value.__class__ in (int, float):
-            return float(value)
-        raw = self.program.held.get(value.number) if value.__class__ is Slot else None
-        return float(raw.reshape(())) if raw.__class__ is np.ndarray and raw.size == 1 and raw.ndim < 2 else None
 
     def _affine(self, last: tuple[int, Step], name: str) -> tuple[tuple[int, Step], Slot | None]:
         """Return the step that alone reads a step's result and combines it with a row of constants, and the row. Return

@@ -39,6 +39,7 @@ from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
+from .power_reduction import use_squares
 from .program_ir import HOST_VALUES, CapturedCall, Program, ResultSpec
 from .python_codegen import ReplayMiss, lower_to_python
 from .row_major_layouts import drop_stride_rules, infer_layouts, is_free_of_strides
@@ -86,7 +87,7 @@ def run_passes(
     if only_computes and _widens_half(table):
         program = widen_half_precision(program, layouts, memory, table)
     if only_computes:
-        program = fuse_layer_norms(program, layouts, memory, table)
+        program = fuse_layer_norms(use_squares(program, layouts, table), layouts, memory, table)
     is_free = only_computes and table.array is np.ndarray
     if is_free:
         program = drop_stride_rules(program)
