@@ -313,6 +313,16 @@ class _Attempt:
         self._set_last(step.out, kernel, (Slot(self.last[step.args[0].number]),), "_last_resize", step.line)
         return True
 
+    def _convert_pad(self, step: Step) -> bool:
+        """Convert a border of a constant."""
+        shape = self._image_of(step)
+        if shape is None or len(shape) != 4 or step.kwargs:
+            return False
+        columns, rows, channels, images = (tuple(step.args[1][k : k + 2]) or (0, 0) for k in (0, 2, 4, 6))
+        args = Slot(self.last[step.args[0].number]), (*channels, *columns, *rows, *images), *step.args[2:]
+        self._set_last(step.out, step.kernel, args, step.name, step.line)
+        return True
+
     def _convert_cat(self, step: Step) -> bool:
         given, dim = step.args[0], step.args[1] if len(step.args) > 1 else 0
         if step.kwargs or dim not in (1, -3) or any(v.__class__ is not Slot for v in given):
@@ -408,6 +418,7 @@ _CONVERSIONS: dict[str, Callable[[_Attempt, Step], bool]] = {
     "_max_pool": _Attempt._convert_max_pool,
     "mean": _Attempt._convert_mean,
     "_resize": _Attempt._convert_resize,
+    "constant_pad_nd": _Attempt._convert_pad,
     "cat": _Attempt._convert_cat,
     "split_with_sizes": _Attempt._convert_split,
     "permute": _Attempt._convert_permute,

@@ -28,8 +28,10 @@ from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
 from .elementwise_chains import bind_chains
 from .fold_batch_norms import fold_batch_norms
+from .fold_padding import fold_padding
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
+from .fuse_layer_norms import fuse_layer_norms
 from .half_widening import widen_half_precision
 from .horizontal_fusion import fuse_horizontally
 from .integer_products import find_dequantized, use_integer_products
@@ -37,6 +39,7 @@ from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
+from .power_reduction import use_squares
 from .program_ir import HOST_VALUES, CapturedCall, Program, ResultSpec
 from .python_codegen import ReplayMiss, lower_to_python
 from .row_major_layouts import drop_stride_rules, infer_layouts, is_free_of_strides
@@ -83,12 +86,16 @@ def run_passes(
     only_computes = arrays is not None and is_free_of_strides(program)
     if only_computes and _widens_half(table):
         program = widen_half_precision(program, layouts, memory, table)
+    if only_computes:
+        program = fuse_layer_norms(use_squares(program, layouts, table), layouts, memory, table)
     is_free = only_computes and table.array is np.ndarray
     if is_free:
         program = drop_stride_rules(program)
         run_quietly(infer_layouts, program, arrays, layouts, memory, table)
         program = fold_constants(program, memory, table)
         program = use_integer_products(program, dequantized, layouts, memory, table)
+    if only_computes:
+        program = fold_padding(program, layouts, memory)
     program = fold_batch_norms(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))

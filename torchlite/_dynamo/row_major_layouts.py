@@ -16,7 +16,7 @@ from .python_codegen import last_uses_by_step
 from .step_purity import is_pure
 
 # Steps whose arguments hold for certain strides only.
-_BY_STRIDES = frozenset(("as_strided", "_with_strides", "_slice", "_strided"))
+_BY_STRIDES = frozenset(("as_strided", "_with_strides", "_strided"))
 
 
 def is_free_of_strides(program: Program) -> bool:

@@ -20,6 +20,7 @@ from torchlite._settings.cached_property import cached_property
 from torchlite._settings.thread_count import get_threads
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.numpy.cache_blocking import can_share_work, get_scratch_buffer, parallel_for
+from torchlite_backends.numpy.threaded_copy import contiguous
 
 from . import program_build
 from .channels_last_source import SOURCE as _CHANNELS_LAST
@@ -267,7 +268,7 @@ class Convolutions:
         single = _is_single(plan)
         if not single and not _is_faster(plan, False):
             return None
-        x, weight, bias = np.ascontiguousarray(x), np.ascontiguousarray(weight), _contiguous_bias(bias)
+        x, weight, bias = contiguous(x), np.ascontiguousarray(weight), _contiguous_bias(bias)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
         if finish is not None and finish.scale is None:  # kernels add the bias behind the limits
             finish, bias = _fold_bias_into_finish(finish, bias, plan.filters), None
@@ -292,7 +293,7 @@ class Convolutions:
         shape, single = conv_layouts(plan).images_gradient, _is_single(plan)
         if not shape.fits or not single and not _is_faster(plan, True):
             return None
-        g, weight, bias = np.ascontiguousarray(g), np.ascontiguousarray(weight), _contiguous_bias(bias)
+        g, weight, bias = contiguous(g), np.ascontiguousarray(weight), _contiguous_bias(bias)
         # Elements that no kernel position reaches stay zero.
         whole = all(t.image_places for t in shape.phases) and len(shape.phases) == math.prod(plan.stride)
         make = np.empty if whole or bias is not None else np.zeros
@@ -402,7 +403,7 @@ class Convolutions:
         if not _is_supported(plan, g, x):
             return None
         shape = conv_layouts(plan)
-        g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+        g, x = contiguous(g), contiguous(x)
         out = np.empty((plan.filters, plan.channels // plan.groups, *plan.kernel), np.float32)
         rows, lines = shape.images, shape.grads
         if _is_single(plan):

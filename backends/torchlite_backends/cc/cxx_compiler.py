@@ -76,7 +76,7 @@ def flags(level: str = processor_level.NATIVE) -> tuple[str, ...]:
     """Return the compiler flags of all programs of a level.
 
     g++ tunes code for Intel's processors with AVX-512 by copies of half vectors. A load of the whole vector then waits
-    until both halves are stored, ten times as long as the load of a vector. So code is tuned for no processor.
+    until both halves are stored: networks took up to three times the time. So code is tuned for no processor.
     """
     native = {"aarch64": ("-mcpu=native",), "arm64": ("-mcpu=native",), "x86_64": ("-march=native", "-mtune=generic")}
     named = {processor_level.NATIVE: native.get(platform.machine(), ("-march=native",)), processor_level.BASELINE: ()}
