@@ -43,9 +43,10 @@ class HalfLinearPackedParams(LibraryObject):
         """Return the bias."""
         return self._bias
 
-    def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
-        """The result for float32 numbers."""
-        return F.linear(x.detach(), *self.unpack())
+    def dynamic(self, x: Any, reduce_range: bool = False, rectify: bool = False) -> Any:
+        """The result for float32 numbers; with `rectify`, 0 for negative ones."""
+        out = F.linear(x.detach(), *self.unpack())
+        return F.relu(out) if rectify else out
 
 
 def _rebuild(state: Any) -> Any:

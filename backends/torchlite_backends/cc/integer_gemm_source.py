@@ -1,9 +1,9 @@
 """C++ of integer matrix products: 8-bit numbers with sums in int32, and wider integers that wrap around.
 
-The right matrix of 8-bit numbers is packed: panels of 64 columns, in which four numbers of a column lie behind one
-another. Instructions that add up four products (AVX-512 VNNI) read it as it is. AVX2 multiplies the even and the odd
+The right matrix of 8-bit numbers is packed: panels of 32 columns, in which four numbers of a column lie behind one
+another. A panel of a thousand rows stays in the first cache while all tiles of twelve rows of the left matrix pass. Instructions that add up four products (AVX-512 VNNI) read it as it is. AVX2 multiplies the even and the odd
 numbers of each four as 16-bit integers, whose sums of two products are exact. Other processors run plain loops. All
-give the same numbers.
+give the same numbers. Tiles (Intel's AMX) multiply eight times as many numbers at a time, of four rows or more.
 
 The left matrix has unsigned numbers, the packed one signed ones. 128 is added to signed numbers on the left, and
 subtracted from unsigned ones on the right: these shifts are parts of the zero points, which the sums of the rows and
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from .native_kernel import TYPE_DEFINITIONS
 
-WIDE = 64  # columns of a panel
+WIDE = 32  # columns of a panel
 
 # What all programs of products have before their kernels.
 BASE = r"""
@@ -22,17 +22,23 @@ BASE = r"""
 #include <immintrin.h>
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define AVX2 __attribute__((target("avx2")))
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<amxint8intrin.h>)  // the assembler knows tiles too
+#define TILES
+#endif
+#endif
 #endif
 #define INLINE inline __attribute__((always_inline))
 typedef unsigned char u8;
 typedef signed char s8;
-enum { WIDE = 64, TALL = 6, MOST = 256 };  // columns of a panel, rows of a tile and of a cell
+enum { WIDE = 32, TALL = 32, MOST = 256 };  // columns of a panel, the most rows of a tile and of a cell
 """
 PRODUCT = r"""
 // out = (a - a_zero) @ (b - b_zero) + bias, as integers, times a scale, or also rounded and shifted to bytes. `places`
 // has for each product the offset of `a`, the number of the packed matrix, and that of its first row among the numbers
 // for rows. Zero points, biases and scales are there for each row or each column: the steps from one to the next are 0
-// or 1.
+// or 1. Of floats, the scales of columns are multiplied by `factor` before, and then `shift`, numbers of columns, is
+// added to them and `rectify` replaces negative ones by 0.
 struct Product {
     const u8* a;
     const void* b;
@@ -43,19 +49,30 @@ struct Product {
     const float* scale;
     i64 rows, columns, depth, a_row, a_zeros, b_zeros, bias_rows, bias_columns, scale_rows, scale_columns;
     i64 kind, low, high, zero, out_row, tall, down, wide, across, isa;
+    const float *factor, *shift;
+    i64 rectify;
 };
 enum { INTEGERS, FLOATS, BYTES, LOW_BYTES };
 // What all rows need of a panel's columns.
-struct Columns { int sums[WIDE], zeros[WIDE], bias[WIDE]; float scales[WIDE]; };
+struct Columns { int sums[WIDE], zeros[WIDE], bias[WIDE]; float scales[WIDE], shift[WIDE]; };
 
+// One zero point of all rows is a part of the bias.
 static INLINE void describe(const Product& of, i64 first, i64 n, const int* sums, Columns& to) {
     for (i64 j = 0; j < WIDE; j++) {
         const bool there = j < n;
         to.zeros[j] = of.b_zero && there ? of.b_zero[(first + j) * of.b_zeros] : 0;
         to.sums[j] = sums[j] - (int)of.depth * to.zeros[j];
         to.bias[j] = of.bias && there && !of.bias_rows ? of.bias[(first + j) * of.bias_columns] : 0;
+        if (of.a_zero && !of.a_zeros) to.bias[j] -= *of.a_zero * to.sums[j];
         to.scales[j] = of.scale && there ? of.scale[(first + j) * of.scale_columns] : 0.0f;
+        if (of.factor) to.scales[j] *= *of.factor;
+        to.shift[j] = of.shift && there ? of.shift[first + j] : 0.0f;
     }
+}
+// A whole panel's row needs no call.
+static INLINE void give(char* out, const void* line, i64 bytes) {
+    if (bytes == 4 * WIDE) memcpy(out, line, 4 * WIDE);
+    else memcpy(out, line, bytes);
 }
 static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int* row_sums, i64 row, i64 rows, i64 n,
     const Columns& columns, char* out) {
@@ -63,12 +80,18 @@ static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int*
     const float low = of.low - of.zero, high = of.high - of.zero;
     for (i64 r = 0; r < rows; r++, out += of.out_row * size) {
         int line[WIDE];
-        const int zero = of.a_zero ? of.a_zero[(row + r) * of.a_zeros] : 0, sum = row_sums[r];
         const int bias = of.bias && of.bias_rows ? of.bias[row + r] : 0;
-        for (int j = 0; j < WIDE; j++)
-            line[j] = tile[r][j] - zero * columns.sums[j] - columns.zeros[j] * sum + (columns.bias[j] + bias);
+        for (int j = 0; j < WIDE; j++) line[j] = tile[r][j] + (columns.bias[j] + bias);
+        if (of.a_zeros) {
+            const int zero = of.a_zero[row + r];
+            for (int j = 0; j < WIDE; j++) line[j] -= zero * columns.sums[j];
+        }
+        if (of.b_zero) {
+            const int sum = row_sums[r];
+            for (int j = 0; j < WIDE; j++) line[j] -= columns.zeros[j] * sum;
+        }
         if (of.kind == INTEGERS) {
-            memcpy(out, line, n * 4);
+            give(out, line, n * 4);
             continue;
         }
         u8 bytes[WIDE];
@@ -85,7 +108,12 @@ static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int*
             for (int j = 0; j < WIDE; j++) scaled[j] = (float)line[j] * columns.scales[j];
         }
         if (of.kind == FLOATS) {
-            memcpy(out, scaled, n * 4);
+            if (of.shift) {
+                asm("" : "+m"(scaled));  // two roundings, as without an engine
+                for (int j = 0; j < WIDE; j++) scaled[j] += columns.shift[j];
+            }
+            if (of.rectify) for (int j = 0; j < WIDE; j++) scaled[j] = scaled[j] < 0.0f ? 0.0f : scaled[j];
+            give(out, scaled, n * 4);
             continue;
         }
         for (int j = 0; j < WIDE; j++) {
@@ -108,8 +136,9 @@ static inline int word_of(const u8* a) {
 }
 
 struct Plain {
-    template <int M> static INLINE void tile(const u8* a, i64 row, const void* b, i64 depth, i64, int (*out)[WIDE]) {
-        for (int i = 0; i < M; i++) {
+    enum { ROWS = 12 };
+    static INLINE void tile(const u8* a, i64 row, const void* b, i64 depth, i64, i64 rows, int (*out)[WIDE]) {
+        for (i64 i = 0; i < rows; i++) {
             const s8* right = (const s8*)b;
             int sums[WIDE] = {};
             for (i64 k = 0; k < depth; k += 4, right += 4 * WIDE) {
@@ -125,6 +154,7 @@ struct Plain {
 };
 #if defined(__x86_64__)
 struct Pairs {
+    enum { ROWS = 12 };
     template <int M> static AVX2 inline void some(const u8* a, i64 row, const char* b, i64 depth, int (*out)[WIDE]) {
         __m256i sums[M][2];
         const __m256i low = _mm256_set1_epi16(255);
@@ -150,14 +180,15 @@ struct Pairs {
         for (int i = 0; i < M; i++) for (int j = 0; j < 2; j++)
             _mm256_storeu_si256((__m256i*)(out[i] + 8 * j), sums[i][j]);
     }
-    template <int M> static AVX2 inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+    static AVX2 inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors, i64 rows,
         int (*out)[WIDE]) {
-        enum { FIRST = M < 3 ? M : 3, REST = M - FIRST };
-        for (i64 v = 0; v < vectors; v++) {
-            some<FIRST>(a, row, (const char*)b + 64 * v, depth, (int(*)[WIDE])(out[0] + 16 * v));
-            if constexpr (REST > 0)
-                some<REST>(a + FIRST * row, row, (const char*)b + 64 * v, depth,
-                    (int(*)[WIDE])(out[FIRST] + 16 * v));
+        for (i64 v = 0; v < vectors; v++) for (i64 r = 0; r < rows; r += 3) {
+            const u8* at = a + r * row;
+            const char* columns = (const char*)b + 64 * v;
+            int (*to)[WIDE] = (int(*)[WIDE])(out[r] + 16 * v);
+            if (rows - r == 1) some<1>(at, row, columns, depth, to);
+            else if (rows - r == 2) some<2>(at, row, columns, depth, to);
+            else some<3>(at, row, columns, depth, to);
         }
     }
 };
@@ -166,52 +197,160 @@ static VNNI INLINE void add_products(__m512i& sum, __m512i x, __m512i y) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 struct Quads {
+    enum { ROWS = 12 };
+    // M rows with N vectors of columns. An addition takes five cycles, in which ten can begin: a few rows have several
+    // sums of each result.
     template <int M, int N> static VNNI inline void some(const u8* a, i64 row, const char* b, i64 depth,
         int (*out)[WIDE]) {
-        __m512i sums[M][N];
-        #pragma GCC unroll 8
-        for (int i = 0; i < M; i++)
-            #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) sums[i][j] = _mm512_setzero_si512();
+        enum { S = M * N >= 10 ? 1 : M * N >= 5 ? 2 : 4 };
+        __m512i sums[S][M][N];
+        #pragma GCC unroll 4
+        for (int s = 0; s < S; s++)
+            #pragma GCC unroll 12
+            for (int i = 0; i < M; i++)
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) sums[s][i][j] = _mm512_setzero_si512();
         i64 k = 0;
-        for (; k + 4 <= depth; k += 4, b += 4 * WIDE) {
-            __m512i right[N];
+        for (; k + 4 * S <= depth; k += 4 * S, b += 4 * S * WIDE)
             #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) right[j] = _mm512_loadu_si512(b + 64 * j);
-            #pragma GCC unroll 8
-            for (int i = 0; i < M; i++) {
-                const __m512i x = _mm512_set1_epi32(word_of(a + i * row + k));
-                #pragma GCC unroll 4
-                for (int j = 0; j < N; j++) add_products(sums[i][j], x, right[j]);
+            for (int s = 0; s < S; s++) {
+                __m512i right[N];
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) right[j] = _mm512_loadu_si512(b + 4 * s * WIDE + 64 * j);
+                #pragma GCC unroll 12
+                for (int i = 0; i < M; i++) {
+                    const __m512i x = _mm512_set1_epi32(word_of(a + i * row + k + 4 * s));
+                    #pragma GCC unroll 2
+                    for (int j = 0; j < N; j++) add_products(sums[s][i][j], x, right[j]);
+                }
             }
-        }
-        if (k < depth)
-            #pragma GCC unroll 8
+        for (; k < depth; k += 4, b += 4 * WIDE)
+            #pragma GCC unroll 12
             for (int i = 0; i < M; i++) {
-                const __m512i x = _mm512_set1_epi32(rest_of(a + i * row + k, depth - k));
-                #pragma GCC unroll 4
-                for (int j = 0; j < N; j++)
-                    add_products(sums[i][j], x, _mm512_loadu_si512(b + 64 * j));
+                const u8* at = a + i * row + k;
+                const __m512i x = _mm512_set1_epi32(depth - k < 4 ? rest_of(at, depth - k) : word_of(at));
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) add_products(sums[0][i][j], x, _mm512_loadu_si512(b + 64 * j));
             }
-        #pragma GCC unroll 8
+        #pragma GCC unroll 12
         for (int i = 0; i < M; i++)
-            #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) _mm512_storeu_si512(out[i] + 16 * j, sums[i][j]);
+            #pragma GCC unroll 2
+            for (int j = 0; j < N; j++) {
+                #pragma GCC unroll 4
+                for (int s = 1; s < S; s++) sums[0][i][j] = _mm512_add_epi32(sums[0][i][j], sums[s][i][j]);
+                _mm512_storeu_si512(out[i] + 16 * j, sums[0][i][j]);
+            }
     }
-    template <int M> static VNNI inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+    template <int N> static VNNI inline void of_rows(const u8* a, i64 row, const char* b, i64 depth, i64 rows,
         int (*out)[WIDE]) {
-        if (vectors == 4) some<M, 4>(a, row, (const char*)b, depth, out);
-        else if (vectors == 3) some<M, 3>(a, row, (const char*)b, depth, out);
-        else if (vectors == 2) some<M, 2>(a, row, (const char*)b, depth, out);
-        else some<M, 1>(a, row, (const char*)b, depth, out);
+        switch (rows) {
+            case 1: some<1, N>(a, row, b, depth, out); break;
+            case 2: some<2, N>(a, row, b, depth, out); break;
+            case 3: some<3, N>(a, row, b, depth, out); break;
+            case 4: some<4, N>(a, row, b, depth, out); break;
+            case 5: some<5, N>(a, row, b, depth, out); break;
+            case 6: some<6, N>(a, row, b, depth, out); break;
+            case 7: some<7, N>(a, row, b, depth, out); break;
+            case 8: some<8, N>(a, row, b, depth, out); break;
+            case 9: some<9, N>(a, row, b, depth, out); break;
+            case 10: some<10, N>(a, row, b, depth, out); break;
+            case 11: some<11, N>(a, row, b, depth, out); break;
+            default: some<12, N>(a, row, b, depth, out);
+        }
+    }
+    static VNNI inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors, i64 rows,
+        int (*out)[WIDE]) {
+        if (vectors == 2) of_rows<2>(a, row, (const char*)b, depth, rows, out);
+        else of_rows<1>(a, row, (const char*)b, depth, rows, out);
     }
 };
+#if defined(TILES)
+// Intel's AMX: a tile has 16 rows of 64 bytes. Those of 16 rows of numbers and of a panel's half give 16 x 16 sums of 64
+// products each.
+#define ZERO(c) asm volatile("tilezero %%tmm" #c ::)
+#define LOAD(c, from, step) asm volatile("tileloadd (%0, %1, 1), %%tmm" #c :: "r"(from), "r"((i64)(step)) : "memory")
+#define STORE(c, to) asm volatile("tilestored %%tmm" #c ", (%0, %1, 1)" :: "r"(to), "r"((i64)(4 * WIDE)) : "memory")
+#define MULTIPLY(a, b, c) asm volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+struct Tiles {
+    enum { ROWS = 32, FEWEST = 4, DEEP = 64 };
+    i64 known = 0;  // rows for which the registers are configured
+    ~Tiles() {
+        if (known) asm volatile("tilerelease" ::);
+    }
+    // Zero if the processor has tiles, and the system saves them for this process.
+    static int refused() {
+        unsigned a = 7, b, c = 0, d;
+        asm("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+        if ((d >> 24 & 3) != 3) return 1;
+        i64 result;
+        asm volatile("syscall" : "=a"(result) : "a"(158ll), "D"(0x1023ll), "S"(18ll) : "rcx", "r11", "memory");
+        return result != 0;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
+    }
+    static bool there() {
+        static int known = 0;  // set to the same number by all threads
+        int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+        if (!found) __atomic_store_n(&known, found = 1 + refused(), __ATOMIC_RELAXED);
+        return found == 1;
+    }
+    void configure(i64 rows) {
+        struct { u8 palette, start, none[14]; unsigned short bytes[16]; u8 rows[16]; } to = {};
+        to.palette = 1;
+        for (int c = 0; c < 8; c++) {
+            to.rows[c] = c > 5 ? 16 : (u8)(c == 2 || c == 3 || c == 5 ? (rows > 16 ? rows - 16 : 1) : least(rows, 16));
+            to.bytes[c] = 64;
+        }
+        asm volatile("ldtilecfg %0" :: "m"(to));
+        known = rows;
+    }
+    VNNI void tile(const u8* a, i64 row, const void* panel, i64 depth, i64 vectors, i64 rows, int (*out)[WIDE]) {
+        const char* b = (const char*)panel;
+        const i64 whole = depth / DEEP;
+        if (known != rows) configure(rows);
+        ZERO(0); ZERO(1); ZERO(2); ZERO(3);
+        const u8* at = a;
+        if (rows > 16) for (i64 k = 0; k < whole; k++, at += DEEP, b += DEEP * WIDE) {
+            LOAD(4, at, row);
+            LOAD(6, b, 4 * WIDE);
+            MULTIPLY(4, 6, 0);
+            LOAD(5, at + 16 * row, row);
+            MULTIPLY(5, 6, 2);
+            LOAD(7, b + 64, 4 * WIDE);
+            MULTIPLY(4, 7, 1);
+            MULTIPLY(5, 7, 3);
+        } else for (i64 k = 0; k < whole; k++, at += DEEP, b += DEEP * WIDE) {
+            LOAD(4, at, row);
+            LOAD(6, b, 4 * WIDE);
+            MULTIPLY(4, 6, 0);
+            LOAD(7, b + 64, 4 * WIDE);
+            MULTIPLY(4, 7, 1);
+        }
+        STORE(0, out);
+        STORE(1, &out[0][16]);
+        if (rows > 16) {
+            STORE(2, out + 16);
+            STORE(3, &out[16][16]);
+        }
+        if (depth % DEEP == 0) return;
+        int rest[Quads::ROWS][WIDE] = {};
+        for (i64 r = 0; r < rows; r += Quads::ROWS) {
+            const i64 some = least(Quads::ROWS, rows - r);
+            Quads::tile(at + r * row, row, b, depth % DEEP, vectors, some, rest);
+            for (i64 i = 0; i < some; i++) for (int j = 0; j < WIDE; j++) out[r + i][j] += rest[i][j];
+        }
+    }
+};
+#undef ZERO
+#undef LOAD
+#undef STORE
+#undef MULTIPLY
+#endif
 #endif
 template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 end) {
     const i64 quads = (of.depth + 3) / 4, panels = (of.columns + WIDE - 1) / WIDE;
     const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
-    int tile[TALL][WIDE] = {}, row_sums[MOST] = {};
+    alignas(64) int tile[TALL][WIDE] = {}, row_sums[MOST] = {};
     Columns columns;
+    Isa isa;
     for (i64 cell = begin; cell < end; cell++) {
         const i64 product = cell / (of.down * of.across), place = cell % (of.down * of.across);
         const i64 top = place / of.across * of.tall, rows = least(of.tall, of.rows - top);
@@ -230,17 +369,11 @@ template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 e
             describe(of, column, n, of.sums + (matrix + panel) * WIDE, columns);
             char* out = (char*)of.out + ((product * of.rows + top) * of.out_row + column) * size;
             const i64 number = of.places[3 * product + 2] + top;
-            for (i64 r = 0; r < rows; r += TALL) {
-                const i64 some = least(TALL, rows - r);
-                const u8* at = a + r * of.a_row;
-                switch (some) {
-                    case 1: Isa::template tile<1>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 2: Isa::template tile<2>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 3: Isa::template tile<3>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 4: Isa::template tile<4>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 5: Isa::template tile<5>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    default: Isa::template tile<6>(at, of.a_row, b, of.depth, vectors, tile);
-                }
+            // Tiles of equal height: the instructions of a low one wait for each other.
+            const i64 tiles = (rows + Isa::ROWS - 1) / Isa::ROWS, step = (rows + tiles - 1) / tiles;
+            for (i64 r = 0; r < rows; r += step) {
+                const i64 some = least(step, rows - r);
+                isa.tile(a + r * of.a_row, of.a_row, b, of.depth, vectors, some, tile);
                 finish(of, tile, row_sums + r, number + r, some, n, columns, out + r * of.out_row * size);
             }
         }
@@ -249,6 +382,9 @@ template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 e
 }
 #if defined(__x86_64__)
 static VNNI int cells_by_quads(const Product& of, i64 begin, i64 end) { return cells<Quads>(of, begin, end); }
+#if defined(TILES)
+static VNNI int cells_by_tiles(const Product& of, i64 begin, i64 end) { return cells<Tiles>(of, begin, end); }
+#endif
 static AVX2 int cells_by_pairs(const Product& of, i64 begin, i64 end) { return cells<Pairs>(of, begin, end); }
 static int best() {
     __builtin_cpu_init();
@@ -257,13 +393,17 @@ static int best() {
     return __builtin_cpu_supports("avx2") ? 2 : 1;
 }
 #endif
-// `isa` is 0 for the best instructions that there are: 3 for VNNI, 2 for AVX2, 1 for none of these.
+// `isa` is 0 for the best instructions that there are: 4 for AMX, 3 for VNNI, 2 for AVX2, 1 for none of these.
 static int product(const Product& of, i64 begin, i64 end) {
 #if defined(__x86_64__)
     static int known = 0;  // set to the same number by all threads
     int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!found) __atomic_store_n(&known, found = best(), __ATOMIC_RELAXED);
     const int isa = of.isa && of.isa < found ? (int)of.isa : found;
+#if defined(TILES)
+    if (isa == 3 && of.isa != 3 && of.rows >= Tiles::FEWEST && of.depth >= Tiles::DEEP && Tiles::there())
+        return cells_by_tiles(of, begin, end);
+#endif
     if (isa == 3) return cells_by_quads(of, begin, end);
     if (isa == 2) return cells_by_pairs(of, begin, end);
 #endif
@@ -438,23 +578,79 @@ static int quantize(const Levels& of, i64 begin, i64 end) {
     return 0;
 }
 ENTRY(quantize, Levels)
-// `scale` is a factor, and the zero point is added before numbers are rounded.
-static int quantize_by_inverse(const Levels& of, i64 begin, i64 end) {
-    const float factor = (float)of.scale, zero = (float)of.zero;
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        u8* out = of.out + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        for (i64 i = 0; i < n; i++) {
-            float v = x[i] * factor + zero;
-            v = v < 0.0f ? 0.0f : v;
-            v = v > 255.0f ? 255.0f : v;
-            out[i] = (u8)(int)((v + 12582912.0f) - 12582912.0f);
-        }
+
+// A linear layer whose input is quantized by the range of all its numbers, in three steps. `scratch` has what a step
+// leaves to the next one: the zero point and the step of the levels, the least and the greatest number of each part of
+// the input, and the levels. Other numbers are those of `Product`.
+enum { DYNAMIC_PART = 1 << 14 };
+struct Dynamic {
+    const float* x;
+    float* out;
+    char* scratch;
+    const void* b;
+    const int *sums, *b_zero;
+    const float *scale, *bias;
+    i64 rows, columns, depth, b_zeros, scales, most, rectify, tall, down, wide, across, isa;
+    i64 count() const { return rows * depth; }
+    i64 parts() const { return (count() + DYNAMIC_PART - 1) / DYNAMIC_PART; }
+    float* low() const { return (float*)(scratch + 64); }
+    float* high() const { return low() + parts(); }
+    u8* levels() const { return (u8*)scratch + 64 + (parts() + 7) / 8 * 64; }
+};
+struct Chosen { int zero; float step; };
+// The scale and the zero point of a range, see `choose_parameters`.
+static Chosen choose(double low, double high, int most) {
+    low = low < 0 ? low : 0, high = high > 0 ? high : 0;
+    double scale = (high - low) / most;
+    if (scale == 0 || 1 / scale == INFINITY) scale = 0.1;
+    const double below = fabs(low / scale), above = high / scale;
+    double zero = nearbyint(below < most + above ? below : most - above);
+    zero = zero < 0 ? 0 : zero > most ? most : zero;
+    return {(int)zero, (float)scale};
+}
+static int dynamic_range(const Dynamic& of, i64 begin, i64 end) {
+    return extremes({of.x, of.low(), of.high(), of.count(), DYNAMIC_PART}, begin, end);
+}
+// Numbers that are not finite are refused.
+static int dynamic_levels(const Dynamic& of, i64 begin, i64 end) {
+    float low = 0, high = 0;
+    for (i64 k = 0; k < of.parts(); k++) {
+        low = of.low()[k] < low ? of.low()[k] : low;
+        high = of.high()[k] > high ? of.high()[k] : high;
+    }
+    if (!(high - low < INFINITY)) return 1;
+    const Chosen chosen = choose(low, high, (int)of.most);
+    if (begin == 0) *(Chosen*)of.scratch = chosen;
+    const float factor = 1.0f / chosen.step, zero = (float)chosen.zero;
+    const i64 last = least(end * DYNAMIC_PART, of.count());
+    const float* x = of.x;
+    u8* out = of.levels();
+    for (i64 i = begin * DYNAMIC_PART; i < last; i++) {
+        float v = x[i] * factor + zero;
+        v = v < 0.0f ? 0.0f : v;
+        v = v > 255.0f ? 255.0f : v;
+        out[i] = (u8)(int)((v + 12582912.0f) - 12582912.0f);
     }
     return 0;
 }
-ENTRY(quantize_by_inverse, Levels)
+static int dynamic_product(const Dynamic& of, i64 begin, i64 end) {
+    const i64 places[3] = {};
+    const Chosen& chosen = *(const Chosen*)of.scratch;
+    const Product given = {
+        of.levels(), of.b, of.sums, of.out, places, &chosen.zero, of.b_zero, nullptr, of.scale, of.rows, of.columns,
+        of.depth, of.depth, 0, of.b_zeros, 0, 0, 0, of.scales, FLOATS, 0, 0, 0, of.columns, of.tall, of.down, of.wide,
+        of.across, of.isa, &chosen.step, of.bias, of.rectify,
+    };
+    return product(given, begin, end);
+}
+static int dynamic_linear(const Dynamic& of, i64, i64) {
+    return dynamic_range(of, 0, of.parts()) || dynamic_levels(of, 0, of.parts())
+        || dynamic_product(of, 0, of.down * of.across);
+}
+ENTRY(dynamic_range, Dynamic)
+ENTRY(dynamic_levels, Dynamic)
+ENTRY(dynamic_product, Dynamic)
+ENTRY(dynamic_linear, Dynamic)
 """
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,13 +21,14 @@ from .blas import has_avx512_kernels
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
-_F4, _F8, _I4 = np.dtype("f4"), np.dtype("f8"), np.dtype("i4")
+_F4, _F8, _I4, _U1 = np.dtype("f4"), np.dtype("f8"), np.dtype("i4"), np.dtype("u1")
 _SPAN = 255  # the greatest difference of two levels
 _EXACT = 1 << 24  # of float32: all whole numbers up to this one
 _BLOCK = 1 << 21  # elements of a block of columns
 # Multiplications, and terms of a sum, for which BLAS takes no longer than the launches of an engine. A sum of so many
 # products of levels is exact in float32.
 _FEW, _SHORT = 1 << 18, 256
+_MOST_BOUND = 64  # functions that are kept for a matrix
 _RANGES = {np.dtype("u1"): (0, 255), np.dtype("i1"): (-128, 127)}
 
 
@@ -141,6 +143,7 @@ class _KeptMatrix:
         self.engine, self.zero, self.dtype = engine, zero, levels.dtype
         self.packed = None if engine is None or not levels.size else engine.pack(levels)
         self.floats = _FloatMatrix(levels, zero) if self.packed is None else None
+        self._bound: dict[tuple, tuple] = {}  # functions that the engine bound, with their constant arrays
 
     def levels(self) -> np.ndarray:
         """Return the levels."""
@@ -149,9 +152,42 @@ class _KeptMatrix:
         floats = self.floats.values  # type: ignore[union-attr]  # one of both is there
         return (floats if self.zero is None else floats + self.zero).astype(self.dtype)
 
+    def dynamic_linear(
+        self, input: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, most: int, rectify: bool
+    ) -> np.ndarray | None:
+        """Return the result that the engine computes, None if it does not."""
+        rows = input.size // max(1, input.shape[-1])
+
+        def bind() -> Any:
+            return self.engine.bind_dynamic_linear(self.packed, self.zero, scale, bias, most, rectify, rows)
+
+        return self._run_bound((rows, most, rectify), (scale, bias), bind, input)
+
+    def _run_bound(self, key: tuple, constants: tuple, bind: Callable, input: np.ndarray) -> np.ndarray | None:
+        """Return the result of a bound function of the input's rows, which is kept as long as the constant arrays are
+        the same ones.
+        """
+        found = self._bound.get(key)
+        if found is None or not all(map(operator.is_, found[0], constants)):
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
+            found = self._bound[key] = constants, bind()
+        bound = found[1]
+        out = None if bound is None else bound(input if input.flags.c_contiguous else np.ascontiguousarray(input))
+        return out if out is None or input.ndim == 2 else out.reshape(*input.shape[:-1], out.shape[-1])
+
     def multiply(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
         if self.packed is not None:
-            out = self.engine.multiply(input, self.packed, zero, self.zero, finish)
+            out = None
+            if input.dtype == _U1 and input.size and (zero is None or zero.size == 1):
+                rows = input.size // input.shape[-1]
+
+                def bind() -> Any:
+                    return self.engine.bind_product(self.packed, zero, self.zero, finish, rows)
+
+                out = self._run_bound((rows,), (zero, *finish), bind, input)
+            else:
+                out = self.engine.multiply(input, self.packed, zero, self.zero, finish)
             if out is not None:
                 return out
         floats = self.floats or _FloatMatrix(self.levels(), self.zero)
@@ -170,24 +206,24 @@ def _constant_matmul(input, matrix, input_zero=None, bias=None, scale=None, out_
     return _kept(matrix).multiply(input, input_zero, Finish(bias, scale, out_zero))
 
 
-def _dynamic_linear(input, matrix, scale, bias, most):
-    form, engine = _kept(matrix), integer_products()
-    extremes = None if engine is None else engine.extremes(input)
-    low, high = (input.min(), input.max()) if extremes is None else extremes
+def _dynamic_linear(input, matrix, scale, bias, most, rectify=False):
+    form = _kept(matrix)
+    if form.packed is not None:
+        out = form.dynamic_linear(input, scale, bias, most, rectify)
+        if out is not None:
+            return out
+    low, high = input.min(), input.max()
     step, zero = choose_parameters(float(low), float(high), 0, most) if low == low and high == high else (0.1, 0)
     single = np.float32(step)
-    inverse = np.float32(1) / single
-    levels = None if extremes is None else engine.quantize_by_inverse(input, inverse, zero)
-    if levels is None:
-        wide = input * inverse
-        wide += np.float32(zero)
-        np.rint(wide, wide)
-        np.copyto(wide, 255, where=np.isnan(wide))
-        levels = np.clip(wide, 0, 255, wide).astype(np.uint8)
+    wide = input * (np.float32(1) / single)
+    wide += np.float32(zero)
+    np.rint(wide, wide)
+    np.copyto(wide, 255, where=np.isnan(wide))
+    levels = np.clip(wide, 0, 255, wide).astype(np.uint8)
     out = form.multiply(levels, np.asarray(zero, np.uint8), Finish(None, scale * single, None))
     if bias is not None:
         out += bias
-    return out
+    return np.maximum(out, 0, out) if rectify else out
 
 
 # --- convolutions ---------------------------------------------------------------------------------------------------
