@@ -223,7 +223,7 @@ def _dynamic_linear(input, matrix, scale, bias, most, rectify=False):
     out = form.multiply(levels, np.asarray(zero, np.uint8), Finish(None, scale * single, None))
     if bias is not None:
         out += bias
-    return np.maximum(out, 0, out) if rectify else out
+    return np.maximum(out, 0, out=out) if rectify else out
 
 
 # --- convolutions ---------------------------------------------------------------------------------------------------
