@@ -438,8 +438,42 @@ static void pack_rows(const u8* const* rows, unsigned flip, void* to) {
     for (int j = 0; j < WIDE; j++) for (int q = 0; q < 4; q++) ((u8*)to)[4 * j + q] = rows[q][j] ^ (u8)flip;
 #endif
 }
+// Packs 16 numbers of all columns of a panel, which lie behind one another in each: a transpose of words.
+static void pack_lines(const u8* from, i64 column, unsigned flip, char* to) {
+#if defined(__SSE2__)
+    const __m128i change = _mm_set1_epi32(flip);
+    for (int j = 0; j < WIDE; j += 4, from += 4 * column, to += 16) {
+        __m128i c[4];
+        for (int q = 0; q < 4; q++)
+            c[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i*)(from + q * column)), change);
+        const __m128i a = _mm_unpacklo_epi32(c[0], c[1]), b = _mm_unpackhi_epi32(c[0], c[1]);
+        const __m128i d = _mm_unpacklo_epi32(c[2], c[3]), e = _mm_unpackhi_epi32(c[2], c[3]);
+        _mm_storeu_si128((__m128i*)to, _mm_unpacklo_epi64(a, d));
+        _mm_storeu_si128((__m128i*)(to + 4 * WIDE), _mm_unpackhi_epi64(a, d));
+        _mm_storeu_si128((__m128i*)(to + 8 * WIDE), _mm_unpacklo_epi64(b, e));
+        _mm_storeu_si128((__m128i*)(to + 12 * WIDE), _mm_unpackhi_epi64(b, e));
+    }
+#else
+    for (int q = 0; q < 4; q++) for (int j = 0; j < WIDE; j++) {
+        unsigned word;
+        memcpy(&word, from + j * column + 4 * q, 4);
+        word ^= flip;
+        memcpy(to + 4 * (q * WIDE + j), &word, 4);
+    }
+#endif
+}
 // The sums of the columns of a packed panel.
 static void add_columns(const void* panel, i64 quads, int* sums) {
+#if defined(__AVX2__)
+    const __m256i bytes = _mm256_set1_epi8(1), pairs = _mm256_set1_epi16(1);
+    __m256i all[WIDE / 8] = {};
+    const char* at = (const char*)panel;
+    for (i64 k = 0; k < quads; k++, at += 4 * WIDE) for (int j = 0; j < WIDE / 8; j++)
+        all[j] = _mm256_add_epi32(all[j], _mm256_madd_epi16(
+            _mm256_maddubs_epi16(bytes, _mm256_loadu_si256((const __m256i*)(at + 32 * j))), pairs));
+    memcpy(sums, all, sizeof all);
+    return;
+#endif
     int total[WIDE] = {};
     const int* words = (const int*)panel;
     for (i64 k = 0; k < quads; k++, words += WIDE) for (int j = 0; j < WIDE; j++) {
@@ -456,7 +490,10 @@ static int pack(const Packing& of, i64 begin, i64 end) {
         const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
         const u8* from = of.from + item / of.panels * of.matrix + first * of.column;
         char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
-        for (i64 k = 0; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
+        i64 k = 0;
+        if (of.row == 1 && n == WIDE) for (; k + 16 <= of.depth; k += 16, from += 16, to += 16 * WIDE)
+            pack_lines(from, of.column, flip, to);
+        for (; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
             const i64 deep = least(4, of.depth - k);
             if (of.column == 1 && of.row != 1) {
                 const u8* rows[4];
@@ -530,6 +567,96 @@ ENTRY(pack_windows, Windows)
     + PRODUCT
     + r"""
 ENTRY(product, Product)
+
+// The product of a few rows with a matrix that is not packed, whose columns lie as lines: `line` bytes from one to the
+// next. `b` and `flip` are those of `Packing`. Items are panels.
+struct Lines { Product to; i64 line, flip; };
+// The sums of rows and of the line itself with a line, from number k on.
+static INLINE void rest_of_line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 k, i64 depth, int (*out)[WIDE],
+    int& sum) {
+    for (; k < depth; k++) {
+        const int y = (s8)(b[k] ^ flip);
+        sum += y;
+        for (i64 r = 0; r < rows; r++) out[r][0] += a[r * row + k] * y;
+    }
+}
+struct PlainLine {
+    static INLINE void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE], int& sum) {
+        for (i64 r = 0; r < rows; r++) {
+            int total = 0;
+            for (i64 k = 0; k < depth; k++) total += a[r * row + k] * (s8)(b[k] ^ flip);
+            out[r][0] = total;
+        }
+        int total = 0;
+        for (i64 k = 0; k < depth; k++) total += (s8)(b[k] ^ flip);
+        sum = total;
+    }
+};
+#if defined(__x86_64__)
+struct VectorLine {
+    template <int M> static VNNI inline void some(const u8* a, i64 row, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
+        int& sum) {
+        __m512i sums[M], own = _mm512_setzero_si512();
+        #pragma GCC unroll 8
+        for (int r = 0; r < M; r++) sums[r] = _mm512_setzero_si512();
+        const __m512i change = _mm512_set1_epi8((char)flip), ones = _mm512_set1_epi8(1);
+        i64 k = 0;
+        for (; k + 64 <= depth; k += 64) {
+            const __m512i y = _mm512_xor_si512(_mm512_loadu_si512(b + k), change);
+            add_products(own, ones, y);
+            #pragma GCC unroll 8
+            for (int r = 0; r < M; r++) add_products(sums[r], _mm512_loadu_si512(a + r * row + k), y);
+        }
+        sum = _mm512_reduce_add_epi32(own);
+        #pragma GCC unroll 8
+        for (int r = 0; r < M; r++) out[r][0] = _mm512_reduce_add_epi32(sums[r]);
+        rest_of_line(a, row, M, b, flip, k, depth, out, sum);
+    }
+    static VNNI inline void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
+        int& sum) {
+        for (i64 r = 0; r < rows; r += 8, a += 8 * row, out += 8) switch (least(8, rows - r)) {
+            case 1: some<1>(a, row, b, flip, depth, out, sum); break;
+            case 2: some<2>(a, row, b, flip, depth, out, sum); break;
+            case 3: some<3>(a, row, b, flip, depth, out, sum); break;
+            case 4: some<4>(a, row, b, flip, depth, out, sum); break;
+            case 5: some<5>(a, row, b, flip, depth, out, sum); break;
+            case 6: some<6>(a, row, b, flip, depth, out, sum); break;
+            case 7: some<7>(a, row, b, flip, depth, out, sum); break;
+            default: some<8>(a, row, b, flip, depth, out, sum);
+        }
+    }
+};
+#endif
+template <class Isa> static INLINE int panels_of_lines(const Lines& all, i64 begin, i64 end) {
+    const Product& of = all.to;
+    const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
+    int tile[TALL][WIDE] = {}, row_sums[TALL] = {}, sums[WIDE];
+    Columns columns;
+    if (of.b_zero) for (i64 r = 0; r < of.rows; r++)
+        for (i64 k = 0; k < of.depth; k++) row_sums[r] += of.a[r * of.a_row + k];
+    for (i64 panel = begin; panel < end; panel++) {
+        const i64 first = panel * WIDE, n = least(WIDE, of.columns - first);
+        const u8* b = (const u8*)of.b + first * all.line;
+        for (i64 j = 0; j < n; j++)
+            Isa::line(of.a, of.a_row, of.rows, b + j * all.line, (u8)all.flip, of.depth,
+                (int(*)[WIDE])(tile[0] + j), sums[j]);
+        describe(of, first, n, sums, columns);
+        finish(of, tile, row_sums, 0, of.rows, n, columns, (char*)of.out + first * size);
+    }
+    return 0;
+}
+#if defined(__x86_64__)
+static VNNI int vector_lines(const Lines& all, i64 begin, i64 end) {
+    return panels_of_lines<VectorLine>(all, begin, end);
+}
+#endif
+static int lines(const Lines& all, i64 begin, i64 end) {
+#if defined(__x86_64__)
+    if (best() == 3 && (all.to.isa == 0 || all.to.isa > 2)) return vector_lines(all, begin, end);
+#endif
+    return panels_of_lines<PlainLine>(all, begin, end);
+}
+ENTRY(lines, Lines)
 
 // The least and the greatest of each part of an array, and its levels around a zero point.
 typedef float V __attribute__((vector_size(64)));

@@ -28,6 +28,7 @@ from .native_kernel import NativeKernel
 _pack = NativeKernel(BYTES, "pack", "QQQ" + "q" * 7)
 _pack_windows = NativeKernel(BYTES, "pack_windows", "QQQQQ" + "q" * 7)
 _product = NativeKernel(BYTES, "product", "Q" * 9 + "q" * 20 + "QQq")
+_lines = NativeKernel(BYTES, "lines", "Q" * 9 + "q" * 20 + "QQq" + "qq")
 _extremes = NativeKernel(BYTES, "extremes", "QQQqq")
 _quantize = NativeKernel(BYTES, "quantize", "QQddqq")
 _bound_arrays, _bound_numbers = struct.Struct("=QQQQ").pack, struct.Struct("=QQQQQ" + "q" * 20 + "QQq").pack
@@ -36,7 +37,7 @@ _wide = {size: NativeKernel(INTEGERS, f"integers_{size}", "QQQQ" + "q" * 11) for
 _U1, _I1, _F4, _I4 = np.dtype("u1"), np.dtype("i1"), np.dtype("f4"), np.dtype("i4")
 _RANGES = {_U1: (0, 255), _I1: (-128, 127)}
 _INTEGERS, _FLOATS, _BYTES, _LOW_BYTES = range(4)  # kinds of results
-_MOST_ROWS, _CELLS = 252, 12  # rows of a cell, and a sufficient number of cells
+_MOST_ROWS, _CELLS, _FEW_ROWS = 252, 12, 16  # rows of a cell; enough cells; rows for which a matrix is not packed
 _FLIP = 0x80808080  # of four bytes the highest bits
 _SHIFT = 128
 # Multiplications, and numbers to pack, for a second thread; numbers of a part of an array; bytes of packed windows.
@@ -193,6 +194,28 @@ class IntegerProducts:
         if out.size and not self._run(a, packed, _shift_zero(a_zero, shift), b_zero, finish, out, places, False):
             return None
         return out.reshape(shape) if not packed.batch else out
+
+    def multiply_lines(self, a: np.ndarray, b: np.ndarray, a_zero: Any, b_zero: Any, finish: Any) -> np.ndarray | None:
+        """Return the product with a matrix that is used once. None, too, if it is faster packed: if there are many rows,
+        or if the elements of a column do not lie side by side.
+        """
+        (depth, columns), rows = b.shape, a.size // max(1, a.shape[-1])
+        if rows > _FEW_ROWS or b.strides[0] != 1 or b.strides[1] < depth or a.ndim > 2 and not a.flags.c_contiguous:
+            return None
+        shape = *a.shape[:-1], columns
+        a, shift = _unsigned_rows(a.reshape(rows, depth))
+        out = np.empty((rows, columns), finish.dtype)
+        packed = Packed(b, b, (), depth, columns, _SHIFT if b.dtype == _U1 else 0)
+        a_zero, places = _shift_zero(a_zero, shift), np.zeros((1, 3), np.int64)
+        numbers, _, nbytes = _product_numbers(packed, a_zero, b_zero, finish, places, rows, a.strides[0], False, 0)
+        try:
+            _lines(
+                self._device, -(-columns // WIDE), nbytes, a, b, 0, out, *numbers, b.strides[1],
+                _FLIP if packed.shift else 0,
+            )  # fmt: skip
+        except NotBuiltError:
+            return None
+        return out.reshape(shape)
 
     def _run(
         self, a: np.ndarray, packed: Packed, a_zero: tuple, b_zero: Any, finish: Any, out: np.ndarray,

@@ -91,6 +91,10 @@ def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None,
     is_small = input.size * other.shape[-1] <= _FEW and other.shape[-2] <= _SHORT
     engine = integer_products() if not is_small and input.size and other.size else None
     if engine is not None:
+        is_one = other.ndim == 2 and (input.ndim == 2 or input_zero is None or input_zero.size == 1)
+        out = engine.multiply_lines(input, other, input_zero, other_zero, finish) if is_one else None
+        if out is not None:
+            return out
         packed = engine.pack(other)
         out = None if packed is None else engine.multiply(input, packed, input_zero, other_zero, finish)
         if out is not None:

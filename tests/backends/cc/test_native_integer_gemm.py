@@ -209,3 +209,31 @@ def test_dynamic_linear_refuses_what_is_not_finite(products, strange):
     x[1, 7] = strange
     assert bind(products)(x) is None
     assert bind(products)(np.full((3, 20), 2e38, "f4") * np.array([1, -1] * 10, "f4")) is None
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+@pytest.mark.parametrize("rows", [1, 5, 8, 9, 16])
+def test_few_rows_with_a_transposed_matrix(products, left, right, rows):
+    """The matrix is not packed."""
+    rng = np.random.default_rng(rows)
+    for depth, columns in ((1, 1), (63, 31), (64, 32), (200, 70)):
+        for extreme in (False, True):
+            a, b = levels(rng, left, rows, depth, extreme=extreme), levels(rng, right, columns, depth, extreme=extreme).T
+            zeros = levels(rng, left, rows), levels(rng, right, columns)
+            for a_zero, b_zero in ((None, None), zeros, (zeros[0][:1], None)):
+                wide = [x.astype("i4") - (0 if z is None else z.astype("i4")) for x, z in (
+                    (a, None if a_zero is None else a_zero[:, None]), (b, b_zero))]
+                assert np.array_equal(products.multiply_lines(a, b, a_zero, b_zero, SUMS), wide[0] @ wide[1])
+    assert products.multiply_lines(a, np.ascontiguousarray(b), None, None, SUMS) is None
+    stack = levels(rng, left, 2, 3, 200)
+    assert np.array_equal(products.multiply_lines(stack, b, None, None, SUMS), stack.astype("i4") @ b.astype("i4"))
+
+
+@pytest.mark.parametrize("right", ["u1", "i1"])
+@pytest.mark.parametrize("shape", [(64, 32), (70, 33), (15, 64), (100, 100)])
+def test_packed_levels_of_transposed_matrices_are_given_back(products, right, shape):
+    b = levels(np.random.default_rng(1), right, *shape[::-1]).T
+    packed = products.pack(b)
+    assert np.array_equal(packed.unpack(b.dtype), b)
+    sums = (b.astype("i4") - packed.shift).sum(0)
+    assert np.array_equal(packed.sums[: shape[1]], sums)
