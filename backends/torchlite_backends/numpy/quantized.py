@@ -46,11 +46,11 @@ class Finish(NamedTuple):
         return _I4 if self.scale is None else _F4 if self.zero is None else self.zero.dtype
 
     def apply(self, total: np.ndarray, arrange: Callable) -> np.ndarray:
-        """Apply it to whole numbers in floating point, which may be overwritten. arrange: gives an array the dimensions
-        in which it broadcasts.
+        """Apply it to whole numbers, which may be overwritten: in floating point, or in int32. arrange: gives an array
+        the dimensions in which it broadcasts.
         """
         if self.bias is not None or self.scale is None:
-            total = (total if total.dtype == _F4 else total.astype(np.int64)).astype(_I4)
+            total = (total.astype(np.int64) if total.dtype == _F8 else total).astype(_I4, copy=False)
             if self.bias is not None:
                 total += arrange(self.bias)
             if self.scale is None:
@@ -99,7 +99,24 @@ def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None,
         out = None if packed is None else engine.multiply(input, packed, input_zero, other_zero, finish)
         if out is not None:
             return out
-    return _multiply_floats(input, _FloatMatrix(other, other_zero), input_zero, finish)
+    return _multiply_in_parts(input, other, input_zero, other_zero, finish)
+
+
+def _multiply_in_parts(
+    input: np.ndarray, other: np.ndarray, zero: np.ndarray | None, other_zero: np.ndarray | None, finish: Finish
+) -> np.ndarray:
+    """Return the product with a matrix that is used once: float32 products of so few terms that all sums are exact."""
+    sizes = [_SPAN if z is not None or x.dtype == _U1 else 128 for x, z in ((input, zero), (other, other_zero))]
+    step, depth = _EXACT // (sizes[0] * sizes[1]), other.shape[-2]
+    zero = None if zero is None else _as_column(zero)
+    total: np.ndarray | None = None
+    for start in range(0, max(depth, 1), step):
+        left = _less_zero(input[..., start : start + step], zero, _F4)
+        part = deterministic_matmul(left, _less_zero(other[..., start : start + step, :], other_zero, _F4))
+        if depth > step:  # sums wrap around
+            part = part.astype(_I4)
+        total = part if total is None else np.add(total, part, out=total)
+    return finish.apply(total, lambda x: x)
 
 
 class _FloatMatrix:
