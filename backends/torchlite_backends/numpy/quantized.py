@@ -239,9 +239,16 @@ def _dynamic_linear(input, matrix, scale, bias, most, rectify=False):
     wide = input * (np.float32(1) / single)
     wide += np.float32(zero)
     np.rint(wide, wide)
-    np.copyto(wide, 255, where=np.isnan(wide))
-    levels = np.clip(wide, 0, 255, wide).astype(np.uint8)
-    out = form.multiply(levels, np.asarray(zero, np.uint8), Finish(None, scale * single, None))
+    if low != low or high != high:
+        np.copyto(wide, 255, where=np.isnan(wide))
+    np.minimum(np.maximum(wide, 0, out=wide), 255, out=wide)
+    finish = Finish(None, scale * single, None)
+    if form.floats is not None:
+        wide -= np.float32(zero)
+        values = form.floats.values
+        out = finish.apply(deterministic_matmul(wide.astype(values.dtype, copy=False), values), lambda x: x)
+    else:
+        out = form.multiply(wide.astype(_U1), np.asarray(zero, _U1), finish)
     if bias is not None:
         out += bias
     return np.maximum(out, 0, out=out) if rectify else out
