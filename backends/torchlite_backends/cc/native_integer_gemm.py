@@ -324,9 +324,9 @@ class IntegerProducts:
         except NotBuiltError:
             return None
 
-    def multiply_int8_weight(self, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
-        """Return ``(x @ weight.T) * scales`` of row-major float32 and int8 arrays."""
-        return native_weight_only.multiply_int8(self._device, x, weight, scales)
+    def multiply_weight(self, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+        """Return ``(x @ weight.T) * scales`` of row-major arrays; `weight` has int8 or float16."""
+        return native_weight_only.multiply_rows(self._device, x, weight, scales)
 
     def multiply_int4_weight(
         self, x: np.ndarray, weight: np.ndarray, group: int, factors: np.ndarray

@@ -30,9 +30,9 @@ def int8_product_source(width: int, lanes: int) -> str:
         else _each("            parts[@ * LANES + THREAD] = t@;\n", ROWS)
         + """
             BARRIER;
-            for (int half = LANES / 2; half > 0; half /= 2) {
-                if (THREAD < half) { for (int r = 0; r < ROWS; ++r) {
-                    parts[r * LANES + THREAD] += parts[r * LANES + THREAD + half];
+            for (int gap = LANES / 2; gap > 0; gap /= 2) {
+                if (THREAD < gap) { for (int r = 0; r < ROWS; ++r) {
+                    parts[r * LANES + THREAD] += parts[r * LANES + THREAD + gap];
                 } }
                 BARRIER;
             }

@@ -182,9 +182,9 @@ KERNEL void levels_dot_rows(PARAMETERS) {{
         }}
         for (int r = 0; r < 2 * ROWS + 1; ++r) {{ parts[r * LANES + THREAD] = sums[r]; }}
         BARRIER;
-        for (int half = LANES / 2; half > 0; half /= 2) {{
-            if (THREAD < half) {{ for (int r = 0; r < 2 * ROWS + 1; ++r) {{
-                parts[r * LANES + THREAD] += parts[r * LANES + THREAD + half];
+        for (int gap = LANES / 2; gap > 0; gap /= 2) {{
+            if (THREAD < gap) {{ for (int r = 0; r < 2 * ROWS + 1; ++r) {{
+                parts[r * LANES + THREAD] += parts[r * LANES + THREAD + gap];
             }} }}
             BARRIER;
         }}

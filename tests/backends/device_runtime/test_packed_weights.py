@@ -61,3 +61,20 @@ def test_parts_of_arrays(offset, device):
     want = (x[offset:].double() @ weight[offset:].double().t()) * scales[offset:].double()
     parts = [t.to(device)[offset:] for t in (x, weight, scales)]
     compare(torch._weight_int8pack_mm(*parts), want, torch.float32)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 9])
+def test_half_precision(rows, device):
+    """Weights of `linear_prepack_fp16`, whose products have float32's sums."""
+    x, weight, bias = torch.randn(2, rows, 70), torch.randn(33, 70) / 8, torch.randn(33)
+    want = x.double() @ weight.half().double().t() + bias
+    packed = torch.ops.quantized.linear_prepack_fp16(weight.to(device), bias.to(device))
+    compare(torch.ops.quantized.linear_dynamic_fp16(x.to(device), packed), want, torch.float32)
+    compare(torch.ops.quantized.linear_relu_dynamic_fp16(x.to(device), packed), want.clamp(min=0), torch.float32)
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_as_on_a_gpu(rows, any_form):
+    """The kernels that a GPU would be given, on OpenCL's device."""
+    test_int8((515, 33), rows, torch.float32, any_form)
+    test_int4(176, 32, rows, torch.bfloat16, any_form)

@@ -70,6 +70,13 @@ def test_product_with_a_transposed_matrix(sizes, left, right, rng, device):
     np.testing.assert_array_equal(found.cpu().numpy(), (want + int(rows[0])).astype("float32") * scale)
 
 
+@pytest.mark.parametrize("sizes", [(1, 700, 129), (16, 36, 65), (70, 300, 130), (40, 64, 64)])
+def test_product_with_a_transposed_matrix_as_on_a_gpu(sizes, rng, any_form):
+    for left in LIMITS:
+        for right in LIMITS:
+            test_product_with_a_transposed_matrix(sizes, left, right, rng, any_form)
+
+
 @pytest.mark.parametrize("offset", [1, 4])
 def test_product_of_parts_of_arrays(offset, rng, device):
     a, b = levels(rng, "uint8", 20, 64), levels(rng, "int8", 30, 64)

@@ -1,4 +1,4 @@
-"""Products of floats with weights of eight and four bits.
+"""Products of floats with weights of half precision, eight and four bits.
 
 Kernels multiply a few rows. For more rows, blocks of weights become float32 numbers for a matrix product: never all
 weights at once.
@@ -32,7 +32,7 @@ def _int8_weight_product(input, weight, scales):
     device, out = input.device, empty(input.device, (m, n), input.kind)
     width, lanes, per = (device.width, 1, _PER) if device.is_cpu else (4, min(_LANES, device.max_group), 1)
     function = device.function(
-        int8_product_source(width, lanes), "int8_product", "ppppiiii", (width,), T=input.kind, B="i8"
+        int8_product_source(width, lanes), "int8_product", "ppppiiii", (width,), T=input.kind, B=weight.kind
     )
     items = -(-n // per) * lanes
     arrays = (as_contiguous(x) for x in (input, weight, scales))
