@@ -122,15 +122,14 @@ class _Packed(LibraryObject):
 
     def _arguments(self, x: Any, scale: float, zero_point: int) -> dict[str, Any]:
         """The arguments of a product with a result of `scale` and `zero_point`. Those of the last call are kept."""
-        bias = self._bias
-        version = None if bias is None else bias._version
+        if GLOBALS["INTERCEPTORS"] or TRACES or RECORDERS:  # they are values of a graph
+            return self._make_arguments(x, scale, zero_point)
+        version = None if self._bias is None else self._bias._version
         key = x.q_scale(), x.q_zero_point(), x._values.dtype, x.device, scale, zero_point, version
-        if self._last is not None and self._last[0] == key:
-            return self._last[1]
-        made = self._make_arguments(x, scale, zero_point)
-        if not (GLOBALS["INTERCEPTORS"] or TRACES or RECORDERS):  # else they are values of a graph
-            self._last = key, made
-        return made
+        last = self._last
+        if last is None or last[0] != key:
+            last = self._last = key, self._make_arguments(x, scale, zero_point)
+        return last[1]
 
     def _make_arguments(self, x: Any, scale: float, zero_point: int) -> dict[str, Any]:
         both = self._scale * x.q_scale()

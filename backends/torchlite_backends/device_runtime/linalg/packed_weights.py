@@ -19,7 +19,7 @@ from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device, round_up_to_groups
 from ..core.views import slice_view
 
-_FEW = 8  # rows that kernels multiply
+_FEW, _FEW_OF_INT4 = 16, 64  # rows that kernels multiply: the numbers of four bits take long to unpack
 _BLOCK = 1 << 22  # weights that are converted at a time
 _PER, _LANES, _SLICES = 16, 64, 16  # columns of a processor's item; items that share a sum elsewhere
 _MOST = 1 << 31  # elements of an array that kernels number
@@ -27,7 +27,7 @@ _MOST = 1 << 31  # elements of an array that kernels number
 
 def _int8_weight_product(input, weight, scales):
     (m, k), n = input.shape, weight.shape[0]
-    if not _is_for_kernel(input, weight, m, k, n):
+    if not _is_for_kernel(input, m, k, n, _FEW):
         return _by_blocks("_int8_weight_product", input, weight, 1, lambda start, count: (_part(scales, 0, start, count),))
     device, out = input.device, empty(input.device, (m, n), input.kind)
     width, lanes, per = (device.width, 1, _PER) if device.is_cpu else (4, min(_LANES, device.max_group), 1)
@@ -42,7 +42,7 @@ def _int8_weight_product(input, weight, scales):
 
 def _int4_weight_product(input, weight, group_size, factors):
     (m, k), n = input.shape, weight.shape[0]
-    if not _is_for_kernel(input, weight, m, k, n):
+    if not _is_for_kernel(input, m, k, n, _FEW_OF_INT4):
         return _by_blocks(
             "_int4_weight_product", input, weight, INT4_BLOCK,
             lambda start, count: (group_size, _part(factors, 1, start, count)),
@@ -62,8 +62,8 @@ def _int4_weight_product(input, weight, group_size, factors):
     return out
 
 
-def _is_for_kernel(input: Array, weight: Array, m: int, k: int, n: int) -> bool:
-    return 0 < m <= _FEW and 0 < k and 0 < n and n * k < _MOST and input.kind in ("f32", "f16", "bf16")
+def _is_for_kernel(input: Array, m: int, k: int, n: int, most: int) -> bool:
+    return 0 < m <= most and 0 < k and 0 < n and n * k < _MOST and input.kind in ("f32", "f16", "bf16")
 
 
 def _part(x: Array, dim: int, start: int, count: int) -> Array:
