@@ -172,8 +172,12 @@ def _with_backward(rows: dict[str, Row]) -> dict[str, Row]:
     return out
 
 
-_WEIGHT = "w = torch.quantize_per_channel(torch.randn(1024, 1024), torch.full((1024,), .03), torch.zeros(1024).int(), 0, "
-_LAYER = _WEIGHT + "torch.qint8); m = torch.ao.nn.quantized.{}Linear(1024, 1024); m.set_weight_bias(w, torch.randn(1024)); "
+_WEIGHT = (
+    "w = torch.quantize_per_channel(torch.randn(1024, 1024), torch.full((1024,), .03), torch.zeros(1024).int(), 0, "
+)
+_LAYER = (
+    _WEIGHT + "torch.qint8); m = torch.ao.nn.quantized.{}Linear(1024, 1024); m.set_weight_bias(w, torch.randn(1024)); "
+)
 _PACKED = "p = torch._convert_weight_to_int4pack_for_cpu(torch.randint(0, 16, (2048, 2048)).int(), 2); "
 _FOUR_BITS = (
     "u = torch.randint(0, 256, (2048, 1024)).to(torch.uint8); "
@@ -216,7 +220,8 @@ QUANTIZED_ROWS: dict[str, Row] = {
     },
     **{
         f"_weight_int8pack_mm 2048, {n} rows": (
-            f"x = torch.randn({n}, 2048); w = torch.randint(-99, 99, (2048, 2048)).to(torch.int8); s = torch.rand(2048)",
+            f"x = torch.randn({n}, 2048); s = torch.rand(2048); "
+            "w = torch.randint(-99, 99, (2048, 2048)).to(torch.int8)",
             "torch._weight_int8pack_mm(x, w, s)",
         )
         for n in (1, 8, 32)

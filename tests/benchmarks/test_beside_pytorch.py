@@ -32,7 +32,10 @@ def test_all_rows_compile(benchmark):
         compile(statement, "row", "exec")
 
 
-@pytest.mark.parametrize("name", ["tensor(10 floats)", "mm 256 int64", "dynamic Linear 1024, 1 rows", "max_pool1d(1e5, k 1000)", "torch.abs(x)"])
+@pytest.mark.parametrize(
+    "name",
+    ["tensor(10 floats)", "mm 256 int64", "dynamic Linear 1024, 1 rows", "max_pool1d(1e5, k 1000)", "torch.abs(x)"],
+)
 def test_a_row_is_timed(benchmark, name):
     grad = torch.is_grad_enabled()
     try:

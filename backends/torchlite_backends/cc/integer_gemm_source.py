@@ -1,9 +1,10 @@
 """C++ of integer matrix products: 8-bit numbers with sums in int32, and wider integers that wrap around.
 
 The right matrix of 8-bit numbers is packed: panels of 32 columns, in which four numbers of a column lie behind one
-another. A panel of a thousand rows stays in the first cache while all tiles of twelve rows of the left matrix pass. Instructions that add up four products (AVX-512 VNNI) read it as it is. AVX2 multiplies the even and the odd
-numbers of each four as 16-bit integers, whose sums of two products are exact. Other processors run plain loops. All
-give the same numbers. Tiles (Intel's AMX) multiply eight times as many numbers at a time, of four rows or more.
+another. A panel of a thousand rows stays in the first cache while all tiles of twelve rows of the left matrix pass.
+Instructions that add up four products (AVX-512 VNNI) read it as it is. Intel's AMX multiplies tiles of it, of four rows
+or more, and eight times as many numbers at a time. AVX2 multiplies the even and the odd numbers of each four as 16-bit
+integers, whose sums of two products are exact. Other processors run plain loops. All give the same numbers.
 
 The left matrix has unsigned numbers, the packed one signed ones. 128 is added to signed numbers on the left, and
 subtracted from unsigned ones on the right: these shifts are parts of the zero points, which the sums of the rows and
@@ -12,6 +13,7 @@ columns take into account.
 
 from __future__ import annotations
 
+from .levels_source import LEVELS
 from .native_kernel import TYPE_DEFINITIONS
 
 WIDE = 32  # columns of a panel
@@ -265,8 +267,8 @@ struct Quads {
     }
 };
 #if defined(TILES)
-// Intel's AMX: a tile has 16 rows of 64 bytes. Those of 16 rows of numbers and of a panel's half give 16 x 16 sums of 64
-// products each.
+// Intel's AMX: a tile has 16 rows of 64 bytes. Those of 16 rows of numbers and of a panel's half give 16 x 16 sums of
+// 64 products each.
 #define ZERO(c) asm volatile("tilezero %%tmm" #c ::)
 #define LOAD(c, from, step) asm volatile("tileloadd (%0, %1, 1), %%tmm" #c :: "r"(from), "r"((i64)(step)) : "memory")
 #define STORE(c, to) asm volatile("tilestored %%tmm" #c ", (%0, %1, 1)" :: "r"(to), "r"((i64)(4 * WIDE)) : "memory")
@@ -572,8 +574,8 @@ ENTRY(product, Product)
 // next. `b` and `flip` are those of `Packing`. Items are panels.
 struct Lines { Product to; i64 line, flip; };
 // The sums of rows and of the line itself with a line, from number k on.
-static INLINE void rest_of_line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 k, i64 depth, int (*out)[WIDE],
-    int& sum) {
+static INLINE void rest_of_line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 k, i64 depth,
+    int (*out)[WIDE], int& sum) {
     for (; k < depth; k++) {
         const int y = (s8)(b[k] ^ flip);
         sum += y;
@@ -581,7 +583,8 @@ static INLINE void rest_of_line(const u8* a, i64 row, i64 rows, const u8* b, u8 
     }
 }
 struct PlainLine {
-    static INLINE void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE], int& sum) {
+    static INLINE void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
+        int& sum) {
         for (i64 r = 0; r < rows; r++) {
             int total = 0;
             for (i64 k = 0; k < depth; k++) total += a[r * row + k] * (s8)(b[k] ^ flip);
@@ -594,8 +597,8 @@ struct PlainLine {
 };
 #if defined(__x86_64__)
 struct VectorLine {
-    template <int M> static VNNI inline void some(const u8* a, i64 row, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
-        int& sum) {
+    template <int M> static VNNI inline void some(const u8* a, i64 row, const u8* b, u8 flip, i64 depth,
+        int (*out)[WIDE], int& sum) {
         __m512i sums[M], own = _mm512_setzero_si512();
         #pragma GCC unroll 8
         for (int r = 0; r < M; r++) sums[r] = _mm512_setzero_si512();
@@ -657,128 +660,8 @@ static int lines(const Lines& all, i64 begin, i64 end) {
     return panels_of_lines<PlainLine>(all, begin, end);
 }
 ENTRY(lines, Lines)
-
-// The least and the greatest of each part of an array, and its levels around a zero point.
-typedef float V __attribute__((vector_size(64)));
-struct Extremes { const float* x; float *low, *high; i64 count, part; };
-static int extremes(const Extremes& of, i64 begin, i64 end) {
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        V low = V{} + x[0], high = low;
-        auto strange = low != low;
-        i64 i = 0;
-        for (; i < n; i += 16) {
-            V v = low;  // behind the end there is nothing new
-            if (i + 16 <= n) memcpy(&v, x + i, sizeof v);
-            else for (int j = 0; j < n - i; j++) v[j] = x[i + j];
-            low = v < low ? v : low;
-            high = v > high ? v : high;
-            strange |= v != v;
-        }
-        for (int j = 0; j < 16; j++) {
-            if (strange[j]) return 1;
-            low[0] = low[j] < low[0] ? low[j] : low[0];
-            high[0] = high[j] > high[0] ? high[j] : high[0];
-        }
-        of.low[item] = low[0];
-        of.high[item] = high[0];
-    }
-    return 0;
-}
-ENTRY(extremes, Extremes)
-struct Levels { const float* x; u8* out; double scale, zero; i64 count, part; };
-static int quantize(const Levels& of, i64 begin, i64 end) {
-    const float scale = (float)of.scale, zero = (float)of.zero, low = -zero, high = 255 - zero;
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        u8* out = of.out + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        for (i64 i = 0; i < n; i++) {
-            float v = x[i] / scale;
-            v = v < low ? low : v;
-            v = v > high ? high : v;
-            v = (v + 12582912.0f) - 12582912.0f;
-            out[i] = (u8)(int)(v + zero);
-        }
-    }
-    return 0;
-}
-ENTRY(quantize, Levels)
-
-// A linear layer whose input is quantized by the range of all its numbers, in three steps. `scratch` has what a step
-// leaves to the next one: the zero point and the step of the levels, the least and the greatest number of each part of
-// the input, and the levels. Other numbers are those of `Product`.
-enum { DYNAMIC_PART = 1 << 14 };
-struct Dynamic {
-    const float* x;
-    float* out;
-    char* scratch;
-    const void* b;
-    const int *sums, *b_zero;
-    const float *scale, *bias;
-    i64 rows, columns, depth, b_zeros, scales, most, rectify, tall, down, wide, across, isa;
-    i64 count() const { return rows * depth; }
-    i64 parts() const { return (count() + DYNAMIC_PART - 1) / DYNAMIC_PART; }
-    float* low() const { return (float*)(scratch + 64); }
-    float* high() const { return low() + parts(); }
-    u8* levels() const { return (u8*)scratch + 64 + (parts() + 7) / 8 * 64; }
-};
-struct Chosen { int zero; float step; };
-// The scale and the zero point of a range, see `choose_parameters`.
-static Chosen choose(double low, double high, int most) {
-    low = low < 0 ? low : 0, high = high > 0 ? high : 0;
-    double scale = (high - low) / most;
-    if (scale == 0 || 1 / scale == INFINITY) scale = 0.1;
-    const double below = fabs(low / scale), above = high / scale;
-    double zero = nearbyint(below < most + above ? below : most - above);
-    zero = zero < 0 ? 0 : zero > most ? most : zero;
-    return {(int)zero, (float)scale};
-}
-static int dynamic_range(const Dynamic& of, i64 begin, i64 end) {
-    return extremes({of.x, of.low(), of.high(), of.count(), DYNAMIC_PART}, begin, end);
-}
-// Numbers that are not finite are refused.
-static int dynamic_levels(const Dynamic& of, i64 begin, i64 end) {
-    float low = 0, high = 0;
-    for (i64 k = 0; k < of.parts(); k++) {
-        low = of.low()[k] < low ? of.low()[k] : low;
-        high = of.high()[k] > high ? of.high()[k] : high;
-    }
-    if (!(high - low < INFINITY)) return 1;
-    const Chosen chosen = choose(low, high, (int)of.most);
-    if (begin == 0) *(Chosen*)of.scratch = chosen;
-    const float factor = 1.0f / chosen.step, zero = (float)chosen.zero;
-    const i64 last = least(end * DYNAMIC_PART, of.count());
-    const float* x = of.x;
-    u8* out = of.levels();
-    for (i64 i = begin * DYNAMIC_PART; i < last; i++) {
-        float v = x[i] * factor + zero;
-        v = v < 0.0f ? 0.0f : v;
-        v = v > 255.0f ? 255.0f : v;
-        out[i] = (u8)(int)((v + 12582912.0f) - 12582912.0f);
-    }
-    return 0;
-}
-static int dynamic_product(const Dynamic& of, i64 begin, i64 end) {
-    const i64 places[3] = {};
-    const Chosen& chosen = *(const Chosen*)of.scratch;
-    const Product given = {
-        of.levels(), of.b, of.sums, of.out, places, &chosen.zero, of.b_zero, nullptr, of.scale, of.rows, of.columns,
-        of.depth, of.depth, 0, of.b_zeros, 0, 0, 0, of.scales, FLOATS, 0, 0, 0, of.columns, of.tall, of.down, of.wide,
-        of.across, of.isa, &chosen.step, of.bias, of.rectify,
-    };
-    return product(given, begin, end);
-}
-static int dynamic_linear(const Dynamic& of, i64, i64) {
-    return dynamic_range(of, 0, of.parts()) || dynamic_levels(of, 0, of.parts())
-        || dynamic_product(of, 0, of.down * of.across);
-}
-ENTRY(dynamic_range, Dynamic)
-ENTRY(dynamic_levels, Dynamic)
-ENTRY(dynamic_product, Dynamic)
-ENTRY(dynamic_linear, Dynamic)
 """
+    + LEVELS
 )
 
 INTEGERS = (

@@ -1,5 +1,5 @@
-"""Products of 8-bit levels on the engine `cc`, see `integer_gemm_source`. `IntegerProducts` is what NumPy's kernels of
-quantized networks call (`torchlite_backends.numpy.quantized`).
+"""Products of 8-bit levels on the engine `cc`, see `integer_gemm_source` and `levels_source`. `IntegerProducts` is what
+NumPy's kernels of quantized networks call (`torchlite_backends.numpy.quantized`).
 
 A product of 400x384 and 384x1536 levels takes 1.2 ms on one core with AVX-512 VNNI (Zen 4), 4.1 with AVX2, and as long
 with float32 by OpenBLAS as with AVX2.
@@ -196,8 +196,8 @@ class IntegerProducts:
         return out.reshape(shape) if not packed.batch else out
 
     def multiply_lines(self, a: np.ndarray, b: np.ndarray, a_zero: Any, b_zero: Any, finish: Any) -> np.ndarray | None:
-        """Return the product with a matrix that is used once. None, too, if it is faster packed: if there are many rows,
-        or if the elements of a column do not lie side by side.
+        """Return the product with a matrix that is used once. None, too, if it is faster packed: if there are many
+        rows, or if the elements of a column do not lie side by side.
         """
         (depth, columns), rows = b.shape, a.size // max(1, a.shape[-1])
         if rows > _FEW_ROWS or b.strides[0] != 1 or b.strides[1] < depth or a.ndim > 2 and not a.flags.c_contiguous:

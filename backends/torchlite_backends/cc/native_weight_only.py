@@ -1,4 +1,6 @@
-"""Products of a few float32 rows with weights of half precision, eight and four bits on the engine `cc`, see `weight_only_source`."""
+"""Products of a few float32 rows with weights of half precision, eight and four bits on the engine `cc`, see
+`weight_only_source`.
+"""
 
 from __future__ import annotations
 

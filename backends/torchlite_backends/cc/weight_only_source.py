@@ -1,4 +1,5 @@
-"""C++ of products of float32 rows with weights of half precision, eight and four bits, which are converted in registers.
+"""C++ of products of float32 rows with weights of half precision, eight and four bits, which are converted in
+registers.
 
 Few rows read the weights once: four rows share each vector of weights. Sums are in float32.
 """

@@ -79,10 +79,7 @@ VECTOR_HINT(FLOATS) KERNEL void int8_product(IN(T, x), IN(B, weight), IN(T, scal
         )
         + share
         + "            if (lane == 0) {\n                const float scale = T_LD(AT(scales), c);\n"
-        + _each(
-            "                if (first + @ < m) { T_ST(AT(out), (first + @) * n + c, t@ * scale); }\n",
-            ROWS,
-        )
+        + _each("                if (first + @ < m) { T_ST(AT(out), (first + @) * n + c, t@ * scale); }\n", ROWS)
         + """
             }
         }
@@ -110,7 +107,7 @@ def int4_product_source(width: int, slices: int) -> str:
 typedef float{width} FLOATS;
 VECTOR_HINT(FLOATS) KERNEL void int4_product(IN(T, x), IN(B, weight), IN(T, factors), OUT(T, out), const int m,
         const int n, const int k, const int group) {{
-    {f"LOCAL_ARRAY(float, parts, SLICES * ROWS * BLOCK_WIDE);" if slices > 1 else ""}
+    {"LOCAL_ARRAY(float, parts, SLICES * ROWS * BLOCK_WIDE);" if slices > 1 else ""}
     const int block = {"BLOCK" if slices > 1 else "ITEM"}, groups = k / group;
     const int slice = {f"THREAD / {across}" if slices > 1 else "0"};
     for (int first = 0; first < m; first += ROWS) {{
@@ -128,9 +125,7 @@ VECTOR_HINT(FLOATS) KERNEL void int4_product(IN(T, x), IN(B, weight), IN(T, fact
                 GLOBAL const B* w = of + g * group * (BLOCK_WIDE / 2);
                 float f0[W], f1[W], f2[W], f3[W];
 """
-    text += _each(
-        "                FLOATS a@ = (FLOATS)(0), b@ = (FLOATS)(0);\n                float sum@ = 0;\n", ROWS
-    )
+    text += _each("                FLOATS a@ = (FLOATS)(0), b@ = (FLOATS)(0);\n                float sum@ = 0;\n", ROWS)
     text += f"""
                 for (int i = g * group; i < (g + 1) * group; ++i, w += BLOCK_WIDE / 2) {{
                     const uchar{width} bytes = B_LD{width}(w, 0);
@@ -142,15 +137,15 @@ VECTOR_HINT(FLOATS) KERNEL void int4_product(IN(T, x), IN(B, weight), IN(T, fact
         "b@ += (FLOATS)(p) * z; }\n",
         ROWS,
     )
-    text += f"""
-                }}
-                for (int j = 0; j < W; ++j) {{
+    text += """
+                }
+                for (int j = 0; j < W; ++j) {
                     const int at = 2 * (g * n + column + j);
                     f0[j] = T_LD(AT(factors), at);
                     f1[j] = T_LD(AT(factors), at + 1);
                     f2[j] = T_LD(AT(factors), at + BLOCK_WIDE);
                     f3[j] = T_LD(AT(factors), at + BLOCK_WIDE + 1);
-                }}
+                }
 """
     load = f"vload{width}(0, {{}})"
     text += _each(

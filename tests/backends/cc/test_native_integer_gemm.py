@@ -218,11 +218,16 @@ def test_few_rows_with_a_transposed_matrix(products, left, right, rows):
     rng = np.random.default_rng(rows)
     for depth, columns in ((1, 1), (63, 31), (64, 32), (200, 70)):
         for extreme in (False, True):
-            a, b = levels(rng, left, rows, depth, extreme=extreme), levels(rng, right, columns, depth, extreme=extreme).T
+            a, b = (
+                levels(rng, left, rows, depth, extreme=extreme),
+                levels(rng, right, columns, depth, extreme=extreme).T,
+            )
             zeros = levels(rng, left, rows), levels(rng, right, columns)
             for a_zero, b_zero in ((None, None), zeros, (zeros[0][:1], None)):
-                wide = [x.astype("i4") - (0 if z is None else z.astype("i4")) for x, z in (
-                    (a, None if a_zero is None else a_zero[:, None]), (b, b_zero))]
+                wide = [
+                    x.astype("i4") - (0 if z is None else z.astype("i4"))
+                    for x, z in ((a, None if a_zero is None else a_zero[:, None]), (b, b_zero))
+                ]
                 assert np.array_equal(products.multiply_lines(a, b, a_zero, b_zero, SUMS), wide[0] @ wide[1])
     assert products.multiply_lines(a, np.ascontiguousarray(b), None, None, SUMS) is None
     stack = levels(rng, left, 2, 3, 200)

@@ -37,9 +37,7 @@ def test_int4(columns, group, rows, dtype, device):
     x, numbers = torch.randn(rows, depth, dtype=dtype), torch.randint(0, 16, (columns, depth), dtype=torch.int32)
     factors = torch.rand(depth // group, columns, 2, dtype=dtype) + 0.1
     packed = torch._convert_weight_to_int4pack_for_cpu(numbers, 2)
-    scale, zero = (
-        factors[..., i].double().t().repeat_interleave(group, 1) for i in (0, 1)
-    )
+    scale, zero = (factors[..., i].double().t().repeat_interleave(group, 1) for i in (0, 1))
     want = x.double() @ ((numbers.double() - 8) * scale + zero).t()
     found = torch._weight_int4pack_mm_for_cpu(x.to(device), packed.to(device), group, factors.to(device))
     compare(found, want, dtype)

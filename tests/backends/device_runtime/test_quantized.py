@@ -65,8 +65,9 @@ def test_product_with_a_transposed_matrix(sizes, left, right, rng, device):
             product(a, b, a_zero, b_zero, device)
     scale = rng.uniform(1e-3, 1e-2, n).astype("float32")
     given, want = product(a, b, None, None, device)
-    found = F._quantized_matmul(*given, torch.from_numpy(rows[:1].astype("int32")).to(device),
-                                torch.from_numpy(scale).to(device))
+    found = F._quantized_matmul(
+        *given, torch.from_numpy(rows[:1].astype("int32")).to(device), torch.from_numpy(scale).to(device)
+    )
     np.testing.assert_array_equal(found.cpu().numpy(), (want + int(rows[0])).astype("float32") * scale)
 
 
@@ -88,10 +89,12 @@ def test_product_of_parts_of_arrays(offset, rng, device):
 
 def test_packed_weights_of_linear_layers(rng, device):
     """Static and dynamic layers have the CPU's results, and give their weights back."""
-    weight = torch.quantize_per_channel(torch.randn(33, 40), torch.rand(33) / 50 + 0.01, torch.zeros(33).long(), 0,
-                                        torch.qint8)
+    weight = torch.quantize_per_channel(
+        torch.randn(33, 40), torch.rand(33) / 50 + 0.01, torch.zeros(33).long(), 0, torch.qint8
+    )
     x, bias = torch.randn(5, 40), torch.randn(33)
     q = torch.quantize_per_tensor(x, 0.05, 100, torch.quint8)
+    want: tuple = ()
     for place in ("cpu", device):
         packed = torch.ops.quantized.linear_prepack(weight.to(place), bias.to(place))
         for _ in range(2):
@@ -100,9 +103,10 @@ def test_packed_weights_of_linear_layers(rng, device):
                 torch.ops.quantized.linear(q.to(place), packed, 0.1, 3).int_repr().cpu(),
                 packed.unpack()[0].int_repr().cpu(),
             )
-            want = found if place == "cpu" else want
+            want = want or found
             assert torch.equal(found[1], want[1]) and torch.equal(found[2], want[2])
             torch.testing.assert_close(found[0], want[0], rtol=1e-5, atol=1e-5)
+    assert torch.equal(want[2], weight.int_repr())
 
 
 @pytest.mark.parametrize("m", [1, 6])

@@ -28,7 +28,9 @@ _MOST = 1 << 31  # elements of an array that kernels number
 def _int8_weight_product(input, weight, scales):
     (m, k), n = input.shape, weight.shape[0]
     if not _is_for_kernel(input, m, k, n, _FEW):
-        return _by_blocks("_int8_weight_product", input, weight, 1, lambda start, count: (_part(scales, 0, start, count),))
+        return _by_blocks(
+            "_int8_weight_product", input, weight, 1, lambda start, count: (_part(scales, 0, start, count),)
+        )
     device, out = input.device, empty(input.device, (m, n), input.kind)
     width, lanes, per = (device.width, 1, _PER) if device.is_cpu else (4, min(_LANES, device.max_group), 1)
     function = device.function(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._types.devices import device as torch_device
