@@ -101,7 +101,7 @@ class LibraryOp:
             if kernel is not None and self._is_direct(args):
                 result = kernel(*args)
                 if not (self._returns_tensor and isinstance(result, call.Tensor)):
-                    self._check_results(result, args)
+                    self._check_results(result, [*args])
                 return result
         return self.below(*args, **kwargs)
 

@@ -390,14 +390,13 @@ class DynamicLinear:
         self.shape, self.count = (rows, columns), rows * depth
         b_zero, b_zeros = _shift_zero(zero, -packed.shift)
         scale, _, scales = _per_row(scale, False)
-        bias = 0 if bias is None else np.ascontiguousarray(bias)
         self.shared = rows * columns * depth >= _MULS_TO_SHARE
         tall, wide = _choose_cells(rows, panels, 1, self.shared)
         down, across = -(-rows // tall), -(-panels // wide)
         self.parts, self.cells = -(-self.count // _PART), down * across
         # The levels follow the extremes of parts, in cache lines of eight parts.
         self.scratch = 64 + -(-self.parts // 8) * 64 + self.count
-        arrays = packed.panels, packed.sums, b_zero, scale, bias
+        arrays = packed.panels, packed.sums, b_zero, scale, 0 if bias is None else np.ascontiguousarray(bias)
         self._arrays = arrays  # their addresses are in the numbers
         self.numbers = _layer_numbers(
             *[address(x) if isinstance(x, np.ndarray) else x for x in arrays], rows, columns, depth, b_zeros, scales,

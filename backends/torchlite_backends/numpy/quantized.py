@@ -116,6 +116,7 @@ def _multiply_in_parts(
         if depth > step:  # sums wrap around
             part = part.astype(_I4)
         total = part if total is None else np.add(total, part, out=total)
+    assert total is not None  # a depth of 0 has one part
     return finish.apply(total, lambda x: x)
 
 
