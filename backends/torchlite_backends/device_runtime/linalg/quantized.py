@@ -108,7 +108,7 @@ def _launch_dots(a: Array, b: Array, out: Array, *given: Array | None) -> bool:
     device, (m, k), n = a.device, a.shape, b.shape[1]
     if k % 4 or not k or device.max_group < _TILE_ITEMS:
         return False
-    if m < _MANY and b.steps != (1, k):
+    if m < _MANY and (b.steps[0] != 1 or n > 1 and b.steps[1] != k):
         return False
     a, turned = as_contiguous(a), as_contiguous(transpose(b, 0, 1))
     if any((getattr(x.buffer, "ptr", 0) + x.offset) % 4 for x in (a, turned)):
