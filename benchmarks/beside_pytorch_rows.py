@@ -172,6 +172,86 @@ def _with_backward(rows: dict[str, Row]) -> dict[str, Row]:
     return out
 
 
+_WEIGHT = (
+    "w = torch.quantize_per_channel(torch.randn(1024, 1024), torch.full((1024,), .03), torch.zeros(1024).int(), 0, "
+)
+_LAYER = (
+    _WEIGHT + "torch.qint8); m = torch.ao.nn.quantized.{}Linear(1024, 1024); m.set_weight_bias(w, torch.randn(1024)); "
+)
+_PACKED = "p = torch._convert_weight_to_int4pack_for_cpu(torch.randint(0, 16, (2048, 2048)).int(), 2); "
+_FOUR_BITS = (
+    "u = torch.randint(0, 256, (2048, 1024)).to(torch.uint8); "
+    "p = torch._dyn_quant_pack_4bit_weight(u, torch.rand(2048, 64), None, 32, 2048, 2048); "
+)
+
+QUANTIZED_ROWS: dict[str, Row] = {
+    **{
+        f"dynamic Linear 1024, {n} rows": (_LAYER.format("dynamic.") + f"x = torch.randn({n}, 1024)", "m(x)")
+        for n in (1, 8, 32, 256)
+    },
+    **{
+        f"linear_relu_dynamic 1024, {n} rows": (
+            _LAYER.format("dynamic.") + f"p = m._packed_params._packed_params; x = torch.randn({n}, 1024)",
+            "torch.ops.quantized.linear_relu_dynamic(x, p)",
+        )
+        for n in (1, 32)
+    },
+    **{
+        f"static Linear 1024, {n} rows": (
+            _LAYER.format("") + f"x = torch.quantize_per_tensor(torch.randn({n}, 1024), .03, 128, torch.quint8)",
+            "m(x)",
+        )
+        for n in (1, 8, 32, 256)
+    },
+    **{
+        f"linear_dynamic_fp16 1024, {n} rows": (
+            f"p = torch.ops.quantized.linear_prepack_fp16(torch.randn(1024, 1024), None); x = torch.randn({n}, 1024)",
+            "torch.ops.quantized.linear_dynamic_fp16(x, p)",
+        )
+        for n in (1, 8, 32)
+    },
+    **{
+        f"_int_mm 1024, {n} rows": (
+            f"a = torch.randint(-99, 99, ({n}, 1024)).to(torch.int8); "
+            "w = torch.randint(-99, 99, (1024, 1024)).to(torch.int8).t()",
+            "torch._int_mm(a, w)",
+        )
+        for n in (1, 8, 32, 256)
+    },
+    **{
+        f"_weight_int8pack_mm 2048, {n} rows": (
+            f"x = torch.randn({n}, 2048); s = torch.rand(2048); "
+            "w = torch.randint(-99, 99, (2048, 2048)).to(torch.int8)",
+            "torch._weight_int8pack_mm(x, w, s)",
+        )
+        for n in (1, 8, 32)
+    },
+    **{
+        f"_weight_int4pack_mm_for_cpu 2048, {n} rows": (
+            _PACKED + f"x = torch.randn({n}, 2048); f = torch.rand(64, 2048, 2)",
+            "torch._weight_int4pack_mm_for_cpu(x, p, 32, f)",
+        )
+        for n in (1, 8, 32)
+    },
+    **{
+        f"_dyn_quant_matmul_4bit 2048, {n} rows": (
+            _FOUR_BITS + f"x = torch.randn({n}, 2048)",
+            "torch._dyn_quant_matmul_4bit(x, p, 32, 2048, 2048)",
+        )
+        for n in (1, 8)
+    },
+    "linear 2048, 1 row": ("x = torch.randn(1, 2048); w = torch.randn(2048, 2048)", "F.linear(x, w)"),
+    **{
+        f"matmul {'x'.join(map(str, shape))} {dtype}": (
+            f"a = torch.randint(0, 99, {shape}).to(torch.{dtype}); "
+            f"b = torch.randint(0, 99, {(*shape[:-2], shape[-1], shape[-1])}).to(torch.{dtype})",
+            "a @ b",
+        )
+        for shape in ((64, 64), (256, 256), (512, 512), (1, 512), (32, 64, 64))
+        for dtype in ("uint8", "int8", "int16", "int32", "int64")
+    },
+}
+
 POOLING_ROWS: dict[str, Row] = {
     **_with_backward(
         {
@@ -490,6 +570,7 @@ OP_ROWS = _op_rows()
 GROUPS: dict[str, dict[str, Row]] = {
     "data": DATA_ROWS,
     "products": PRODUCT_ROWS,
+    "quantized": QUANTIZED_ROWS,
     "pooling": POOLING_ROWS,
     "convolutions": CONV_ROWS,
     "samplers": SAMPLER_ROWS,

@@ -34,7 +34,7 @@ SAMPLES = {
     linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp max_pool2d:1 mode:1
     multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1
     slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather dot _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
-    _quantized_matmul:0,1 _dynamic_quantize:0,1
+    _quantized_matmul:0,1 _dynamic_quantize:0,1 _weight_int8pack_mm:1 _weight_int4pack_mm_for_cpu:1
 """,
     "gpu": """
     torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
@@ -42,8 +42,8 @@ SAMPLES = {
     linalg_det linalg_eigh linalg_eigvals linalg_ldl_factor linalg_ldl_solve linalg_lu_factor linalg_pinv linalg_qr:1
     log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad poisson rms_norm:1 roll
     scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
-    _sampled_mm:1 _csr_mm_extremes:1 _csr_mm:2 _quantized_matmul:0,1
-    _dynamic_quantize:0,1
+    _sampled_mm:1 _csr_mm_extremes:1 _csr_mm:2 _quantized_matmul:0,1,9,10
+    _dynamic_quantize:0,1 _weight_int8pack_mm:1 _weight_int4pack_mm_for_cpu:1
 """,
 }
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.

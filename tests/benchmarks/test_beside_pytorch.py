@@ -10,6 +10,7 @@ import pytest
 import torchlite as torch
 
 ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ("data", "products", "quantized", "pooling", "convolutions", "samplers", "ops")
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def benchmark(monkeypatch):
 
 def test_rows_are_chosen_by_group_and_word(benchmark):
     everything = benchmark.rows_of([])
-    groups = [benchmark.rows_of([name]) for name in ("data", "products", "pooling", "convolutions", "samplers", "ops")]
+    groups = [benchmark.rows_of([name]) for name in GROUPS]
     assert sum(map(len, groups)) == len(everything) > 400
     assert set(benchmark.rows_of(["data"], "stack 32")) < set(groups[0])
 
@@ -31,7 +32,10 @@ def test_all_rows_compile(benchmark):
         compile(statement, "row", "exec")
 
 
-@pytest.mark.parametrize("name", ["tensor(10 floats)", "mm 256 int64", "max_pool1d(1e5, k 1000)", "torch.abs(x)"])
+@pytest.mark.parametrize(
+    "name",
+    ["tensor(10 floats)", "mm 256 int64", "dynamic Linear 1024, 1 rows", "max_pool1d(1e5, k 1000)", "torch.abs(x)"],
+)
 def test_a_row_is_timed(benchmark, name):
     grad = torch.is_grad_enabled()
     try:

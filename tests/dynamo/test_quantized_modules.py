@@ -45,6 +45,58 @@ def test_a_graph_gives_the_results_of_the_module(make):
         assert torch.equal(compiled(x), network(x))
 
 
+def test_a_graph_of_a_module_that_ran_before():
+    """What eager calls keep is not taken for constants of a graph."""
+    network, shape = make_static()
+    x = torch.randn(shape)
+    expected = [network(x) for _ in range(2)][1]
+    compiled = torch.compile(network, fullgraph=True)
+    assert all(torch.equal(compiled(x), expected) for _ in range(3))
+
+
+class Int8(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Buffer(torch.randint(-99, 99, (64, 32), dtype=torch.int8))
+        self.scales = torch.nn.Buffer(torch.rand(64))
+
+    def forward(self, x):
+        return torch._weight_int8pack_mm(x, self.weight, self.scales)
+
+
+class Int4(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        numbers = torch.randint(0, 16, (80, 32), dtype=torch.int32)
+        self.weight = torch.nn.Buffer(torch._convert_weight_to_int4pack_for_cpu(numbers, 2))
+        self.factors = torch.nn.Buffer(torch.rand(1, 80, 2))
+
+    def forward(self, x):
+        return torch._weight_int4pack_mm_for_cpu(x, self.weight, 32, self.factors)
+
+
+class Levels(Int8):
+    def forward(self, x):
+        return torch._int_mm((x * 9).to(torch.int8), self.weight.t()) * self.scales
+
+
+@pytest.mark.parametrize("make", [Int8, Int4, Levels])
+def test_programs_have_products_with_packed_weights(make, tmp_path):
+    """Compiled functions and loaded modules call the kernels of these products."""
+    torch.manual_seed(0)
+    network, x = make(), torch.randn(3, 32)
+    expected = network(x)
+    compiled = torch.compile(network, fullgraph=True)
+    torch.jit.save(torch.jit.trace(network, x), tmp_path / "network.pt")
+    loaded = torch.jit.load(tmp_path / "network.pt")
+    exported = torch.export.export(network, (x,)).module()
+    for function in (compiled, loaded, exported):
+        for _ in range(3):
+            assert torch.equal(function(x), expected)
+        other = torch.randn(3, 32)
+        assert torch.equal(function(other), network(other))
+
+
 def test_other_weights_are_seen():
     network, shape = make_dynamic()
     other = copy.deepcopy(network)

@@ -43,6 +43,9 @@ KEYS = {
 _BY_DEVICE = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "opencl": "OpenCL"}
 
 
+_EXACT: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
 def dispatch_key_of(device_type: str) -> str:
     """Return the dispatch key of a device type."""
     if device_type == private_use_type():
@@ -83,12 +86,23 @@ class LibraryOp:
         self.labels: list[Any] = []  # `torch.Tag`s
         self.overload: OpOverload
         self._function: Any = None
+        # Of calls by position: the class of each number or the name of its type, and how many arguments there must be.
+        self._kinds = [_EXACT.get(argument.type.text, argument.type.text) for argument in schema.positional]
+        self._fewest = sum(not argument.has_default for argument in schema.arguments)
+        self._returns_tensor = [part.type.text for part in schema.returns] == ["Tensor"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if GLOBALS["INTERCEPTORS"] and stack.items:
             found = call_library_interceptor(self, self.below, args, kwargs)
             if found is not NotImplemented:
                 return found
+        elif not kwargs and len(self.kernels) == 1:
+            kernel = self.kernels.get("CompositeExplicitAutograd")
+            if kernel is not None and self._is_direct(args):
+                result = kernel(*args)
+                if not (self._returns_tensor and isinstance(result, call.Tensor)):
+                    self._check_results(result, [*args])
+                return result
         return self.below(*args, **kwargs)
 
     def below(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,6 +117,25 @@ class LibraryOp:
                 return rule(self.overload, classes, *self._with_keywords(args, kwargs))
             return classes[0].__torch_dispatch__(self.overload, classes, args, kwargs)
         return self.run(values)
+
+    def _is_direct(self, args: tuple) -> bool:
+        """True for a call that the op's only kernel, which serves all devices, takes as it is: of an op of the library,
+        with arguments of just the types of its schema, no subclass that runs ops, and nothing to record.
+        """
+        if self.is_custom or self.fake or self.backward or self.cast or self.off or _KERNEL_OVERRIDES.found:
+            return False
+        kinds = self._kinds
+        if not self._fewest <= len(args) <= len(kinds):
+            return False
+        for value, kind in zip(args, kinds, strict=False):
+            if kind == "Tensor":
+                if not isinstance(value, call.Tensor) or not value._tl_is_plain or value._tl_dispatches:
+                    return False
+                if value._tl_node is not None and MODE.grad:
+                    return False
+            elif value.__class__ is not kind and getattr(value, "_schema_type", "") != kind:
+                return False
+        return True
 
     @staticmethod
     def _with_keywords(args: tuple, kwargs: dict) -> tuple:
@@ -432,8 +465,10 @@ class _OverloadResolver:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         overloads: list[Any] = list(self.packet._overloads.values())
+        if len(overloads) == 1:
+            return (overloads[0] if TRACES else overloads[0]._op)(*args, **kwargs)
         choices = [(overload, exact) for exact in (True, False) for overload in overloads]
-        for overload, exact in choices[:-1] if len(overloads) > 1 else ():
+        for overload, exact in choices[:-1]:
             try:
                 overload._op.schema.bind(args, kwargs, exact=exact)
             except RuntimeError:

@@ -109,7 +109,7 @@ op(
 )
 
 
-def _dynamic_linear(F, input, matrix, scale, bias, most):
+def _dynamic_linear(F, input, matrix, scale, bias, most, rectify):
     low, high = (F.to(x, float64) for x in (F.clamp_max(F.amin(input), 0), F.clamp_min(F.amax(input), 0)))
     step = F.div(F.sub(high, low), float(most))
     step = F.where(F.eq(step, 0), F._full_like(step, 0.1), step)
@@ -120,17 +120,19 @@ def _dynamic_linear(F, input, matrix, scale, bias, most):
     levels = F.round(F.add(F.mul(input, F.div(F._ones_like(single), single)), F.to(zero, float32)))
     levels = F.to(F._clamp_scalars(levels, 0, 255), uint8)
     out = F._constant_matmul(levels, matrix, F.to(zero, uint8), None, F.mul(scale, single), None)
-    return out if bias is None else F.add(out, bias)
+    out = out if bias is None else F.add(out, bias)
+    return F.relu(out) if rectify else out
 
 
 op(
-    "_dynamic_linear(Tensor input, matrix, Tensor scale, Tensor? bias, most)",
+    "_dynamic_linear(Tensor input, matrix, Tensor scale, Tensor? bias, most, rectify=False)",
     where="",
     tags=NONDIFF,
     composite=_dynamic_linear,
-    shape_fn=lambda input, matrix, scale, bias, most: ((*input.shape[:-1], matrix.shape[1]), float32),
+    shape_fn=lambda input, matrix, scale, bias, most, rectify: ((*input.shape[:-1], matrix.shape[1]), float32),
     doc="""The product of float32 numbers, as levels from 0 to `most` by their range, with a constant matrix of levels.
-    `scale` has the steps of its columns, or the one of all, and `bias` is added to the float32 result.
+    `scale` has the steps of its columns, or the one of all, and `bias` is added to the float32 result. With `rectify`,
+    negative results become 0.
     """,
 )
 

@@ -63,7 +63,7 @@ op(
     shape_fn=lambda input, weight, scales: ((input.shape[0], weight.shape[0]), input.dtype),
     vjp=_no_derivatives("_weight_int8pack_mm", "input", "weight", "scales"),
     node_name="NotImplemented",
-    doc="The product of `_weight_int8pack_mm`, of arguments that fit.",
+    doc="The product of `_weight_int8pack_mm`, of arguments that fit. Weights may have float16, too.",
 )
 
 

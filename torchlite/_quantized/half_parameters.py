@@ -7,8 +7,11 @@ from typing import Any
 import torchlite as torch
 import torchlite.nn.functional as F
 
+from .._dispatch import REGISTRY, function_for
 from .packed_parameters import CLASSES, LibraryObject, LinearPackedParams, register_class
 from .quantized_tensor import is_quantized
+
+_weight_product = function_for(REGISTRY["_int8_weight_product"])
 
 
 def saturate(weight: Any) -> Any:
@@ -28,9 +31,10 @@ class HalfLinearPackedParams(LibraryObject):
     def __init__(self, weight: Any, bias: Any = None) -> None:
         self._weight = saturate(weight.detach().to(torch.float32)).to(torch.float16)
         self._bias = None if bias is None else bias.detach().to(torch.float32)
+        self._ones = torch.ones(len(weight), device=weight.device)
 
     def _tl_parts(self) -> list[Any]:
-        return [part for part in (self._weight, self._bias) if part is not None]
+        return [part for part in (self._weight, self._bias, self._ones) if part is not None]
 
     def _saved_state(self) -> Any:
         return self.unpack()
@@ -43,9 +47,15 @@ class HalfLinearPackedParams(LibraryObject):
         """Return the bias."""
         return self._bias
 
-    def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
-        """The result for float32 numbers."""
-        return F.linear(x.detach(), *self.unpack())
+    def dynamic(self, x: Any, reduce_range: bool = False, rectify: bool = False) -> Any:
+        """The result for float32 numbers; with `rectify`, 0 for negative ones."""
+        if x.dtype is not torch.float32 or x.device != self._weight.device or x.shape[-1:] != self._weight.shape[1:]:
+            out = F.linear(x.detach(), *self.unpack())  # which raises the error
+        else:
+            rows = x.detach().reshape(-1, x.shape[-1])
+            out = _weight_product(rows, self._weight, self._ones).reshape(*x.shape[:-1], len(self._ones))
+            out = out if self._bias is None else out + self._bias
+        return F.relu(out) if rectify else out
 
 
 def _rebuild(state: Any) -> Any:

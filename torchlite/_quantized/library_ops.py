@@ -237,10 +237,10 @@ for _end, _after in (("", lambda x: x), ("_relu", _relu)):
         lambda x, packed, scale, zero_point, after=_after: after(packed(x, scale, zero_point))
     )
     OPS[f"linear{_end}_dynamic(Tensor X, {_LINEAR} W_prepack, bool reduce_range=False) -> Tensor Y"] = (
-        lambda x, packed, reduce_range=False, after=_after: after(packed.dynamic(x, reduce_range))
+        lambda x, packed, reduce_range=False, rectify=bool(_end): packed.dynamic(x, reduce_range, rectify)
     )
-    OPS[f"linear{_end}_dynamic_fp16(Tensor X, {_LINEAR} W_prepack) -> Tensor Y"] = lambda x, packed, after=_after: (
-        after(packed.dynamic(x))
+    OPS[f"linear{_end}_dynamic_fp16(Tensor X, {_LINEAR} W_prepack) -> Tensor Y"] = (
+        lambda x, packed, rectify=bool(_end): packed.dynamic(x, False, rectify)
     )
 
 

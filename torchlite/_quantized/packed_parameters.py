@@ -9,7 +9,10 @@ import torchlite as torch
 
 from .._dispatch import REGISTRY, function_for
 from .._dispatch.call import wrap_array
+from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.error_translation import no_backend_kernel_error
+from .._dispatch.kernel_recorder import RECORDERS
+from .._dispatch.tracing import TRACES
 from .._settings.backend_flags import FLAGS
 from .._types.quantized_levels import LevelsMatrix
 from .packed_levels import is_packed
@@ -83,6 +86,7 @@ class _Packed(LibraryObject):
 
     _prepack: str  # the op that makes them
     _script_methods = frozenset(("unpack", "bias"))
+    _last: tuple[tuple, dict[str, Any]] | None = None
 
     def __init__(self, weight: Any, bias: Any) -> None:
         _check(weight, torch.qint8, self._prepack)
@@ -117,7 +121,17 @@ class _Packed(LibraryObject):
         return self._bias
 
     def _arguments(self, x: Any, scale: float, zero_point: int) -> dict[str, Any]:
-        """The arguments of a product with a result of `scale` and `zero_point`."""
+        """The arguments of a product with a result of `scale` and `zero_point`. Those of the last call are kept."""
+        if GLOBALS["INTERCEPTORS"] or TRACES or RECORDERS:  # they are values of a graph
+            return self._make_arguments(x, scale, zero_point)
+        version = None if self._bias is None else self._bias._version
+        key = x.q_scale(), x.q_zero_point(), x._values.dtype, x.device, scale, zero_point, version
+        last = self._last
+        if last is None or last[0] != key:
+            last = self._last = key, self._make_arguments(x, scale, zero_point)
+        return last[1]
+
+    def _make_arguments(self, x: Any, scale: float, zero_point: int) -> dict[str, Any]:
         both = self._scale * x.q_scale()
         bias = None if self._bias is None else torch.round(self._bias / both).to(torch.int32)
         device = x.device
@@ -182,15 +196,16 @@ class LinearPackedParams(_Packed):
         numbers = torch.quantize_per_tensor(x, scale, zero_point, torch.quint8).dequantize()
         return torch.nn.functional.linear(numbers, weight.dequantize(), bias)
 
-    def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
-        """The result for float32 numbers, which are quantized by their range."""
+    def dynamic(self, x: Any, reduce_range: bool = False, rectify: bool = False) -> Any:
+        """The result for float32 numbers, which are quantized by their range; with `rectify`, 0 for negative ones."""
         check_numbers(x)
         if x.numel() == 0:
             out = torch.zeros(*x.shape[:-1], self._matrix.shape[1], device=x.device)
-            return out if self._bias is None else out + self._bias
+            out = out if self._bias is None else out + self._bias
+            return torch.relu(out) if rectify else out
         # QNNPACK's kernels have no use for a smaller range.
         greatest = 127 if reduce_range and FLAGS.quantized_engine != "qnnpack" else 255
-        return _dynamic_linear(x, self._matrix, self._steps, self._bias, greatest)
+        return _dynamic_linear(x, self._matrix, self._steps, self._bias, greatest, rectify)
 
 
 class ConvPackedParams(_Packed):

@@ -1,9 +1,10 @@
 """C++ of integer matrix products: 8-bit numbers with sums in int32, and wider integers that wrap around.
 
-The right matrix of 8-bit numbers is packed: panels of 64 columns, in which four numbers of a column lie behind one
-another. Instructions that add up four products (AVX-512 VNNI) read it as it is. AVX2 multiplies the even and the odd
-numbers of each four as 16-bit integers, whose sums of two products are exact. Other processors run plain loops. All
-give the same numbers.
+The right matrix of 8-bit numbers is packed: panels of 32 columns, in which four numbers of a column lie behind one
+another. A panel of a thousand rows stays in the first cache while all tiles of twelve rows of the left matrix pass.
+Instructions that add up four products (AVX-512 VNNI) read it as it is. Intel's AMX multiplies tiles of it, of four rows
+or more, and eight times as many numbers at a time. AVX2 multiplies the even and the odd numbers of each four as 16-bit
+integers, whose sums of two products are exact. Other processors run plain loops. All give the same numbers.
 
 The left matrix has unsigned numbers, the packed one signed ones. 128 is added to signed numbers on the left, and
 subtracted from unsigned ones on the right: these shifts are parts of the zero points, which the sums of the rows and
@@ -12,9 +13,10 @@ columns take into account.
 
 from __future__ import annotations
 
+from .levels_source import LEVELS
 from .native_kernel import TYPE_DEFINITIONS
 
-WIDE = 64  # columns of a panel
+WIDE = 32  # columns of a panel
 
 # What all programs of products have before their kernels.
 BASE = r"""
@@ -22,17 +24,23 @@ BASE = r"""
 #include <immintrin.h>
 #define VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define AVX2 __attribute__((target("avx2")))
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<amxint8intrin.h>)  // the assembler knows tiles too
+#define TILES
+#endif
+#endif
 #endif
 #define INLINE inline __attribute__((always_inline))
 typedef unsigned char u8;
 typedef signed char s8;
-enum { WIDE = 64, TALL = 6, MOST = 256 };  // columns of a panel, rows of a tile and of a cell
+enum { WIDE = 32, TALL = 32, MOST = 256 };  // columns of a panel, the most rows of a tile and of a cell
 """
 PRODUCT = r"""
 // out = (a - a_zero) @ (b - b_zero) + bias, as integers, times a scale, or also rounded and shifted to bytes. `places`
 // has for each product the offset of `a`, the number of the packed matrix, and that of its first row among the numbers
 // for rows. Zero points, biases and scales are there for each row or each column: the steps from one to the next are 0
-// or 1.
+// or 1. Of floats, the scales of columns are multiplied by `factor` before, and then `shift`, numbers of columns, is
+// added to them and `rectify` replaces negative ones by 0.
 struct Product {
     const u8* a;
     const void* b;
@@ -43,19 +51,30 @@ struct Product {
     const float* scale;
     i64 rows, columns, depth, a_row, a_zeros, b_zeros, bias_rows, bias_columns, scale_rows, scale_columns;
     i64 kind, low, high, zero, out_row, tall, down, wide, across, isa;
+    const float *factor, *shift;
+    i64 rectify;
 };
 enum { INTEGERS, FLOATS, BYTES, LOW_BYTES };
 // What all rows need of a panel's columns.
-struct Columns { int sums[WIDE], zeros[WIDE], bias[WIDE]; float scales[WIDE]; };
+struct Columns { int sums[WIDE], zeros[WIDE], bias[WIDE]; float scales[WIDE], shift[WIDE]; };
 
+// One zero point of all rows is a part of the bias.
 static INLINE void describe(const Product& of, i64 first, i64 n, const int* sums, Columns& to) {
     for (i64 j = 0; j < WIDE; j++) {
         const bool there = j < n;
         to.zeros[j] = of.b_zero && there ? of.b_zero[(first + j) * of.b_zeros] : 0;
         to.sums[j] = sums[j] - (int)of.depth * to.zeros[j];
         to.bias[j] = of.bias && there && !of.bias_rows ? of.bias[(first + j) * of.bias_columns] : 0;
+        if (of.a_zero && !of.a_zeros) to.bias[j] -= *of.a_zero * to.sums[j];
         to.scales[j] = of.scale && there ? of.scale[(first + j) * of.scale_columns] : 0.0f;
+        if (of.factor) to.scales[j] *= *of.factor;
+        to.shift[j] = of.shift && there ? of.shift[first + j] : 0.0f;
     }
+}
+// A whole panel's row needs no call.
+static INLINE void give(char* out, const void* line, i64 bytes) {
+    if (bytes == 4 * WIDE) memcpy(out, line, 4 * WIDE);
+    else memcpy(out, line, bytes);
 }
 static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int* row_sums, i64 row, i64 rows, i64 n,
     const Columns& columns, char* out) {
@@ -63,12 +82,18 @@ static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int*
     const float low = of.low - of.zero, high = of.high - of.zero;
     for (i64 r = 0; r < rows; r++, out += of.out_row * size) {
         int line[WIDE];
-        const int zero = of.a_zero ? of.a_zero[(row + r) * of.a_zeros] : 0, sum = row_sums[r];
         const int bias = of.bias && of.bias_rows ? of.bias[row + r] : 0;
-        for (int j = 0; j < WIDE; j++)
-            line[j] = tile[r][j] - zero * columns.sums[j] - columns.zeros[j] * sum + (columns.bias[j] + bias);
+        for (int j = 0; j < WIDE; j++) line[j] = tile[r][j] + (columns.bias[j] + bias);
+        if (of.a_zeros) {
+            const int zero = of.a_zero[row + r];
+            for (int j = 0; j < WIDE; j++) line[j] -= zero * columns.sums[j];
+        }
+        if (of.b_zero) {
+            const int sum = row_sums[r];
+            for (int j = 0; j < WIDE; j++) line[j] -= columns.zeros[j] * sum;
+        }
         if (of.kind == INTEGERS) {
-            memcpy(out, line, n * 4);
+            give(out, line, n * 4);
             continue;
         }
         u8 bytes[WIDE];
@@ -85,7 +110,12 @@ static INLINE void finish(const Product& of, const int (*tile)[WIDE], const int*
             for (int j = 0; j < WIDE; j++) scaled[j] = (float)line[j] * columns.scales[j];
         }
         if (of.kind == FLOATS) {
-            memcpy(out, scaled, n * 4);
+            if (of.shift) {
+                asm("" : "+m"(scaled));  // two roundings, as without an engine
+                for (int j = 0; j < WIDE; j++) scaled[j] += columns.shift[j];
+            }
+            if (of.rectify) for (int j = 0; j < WIDE; j++) scaled[j] = scaled[j] < 0.0f ? 0.0f : scaled[j];
+            give(out, scaled, n * 4);
             continue;
         }
         for (int j = 0; j < WIDE; j++) {
@@ -108,8 +138,9 @@ static inline int word_of(const u8* a) {
 }
 
 struct Plain {
-    template <int M> static INLINE void tile(const u8* a, i64 row, const void* b, i64 depth, i64, int (*out)[WIDE]) {
-        for (int i = 0; i < M; i++) {
+    enum { ROWS = 12 };
+    static INLINE void tile(const u8* a, i64 row, const void* b, i64 depth, i64, i64 rows, int (*out)[WIDE]) {
+        for (i64 i = 0; i < rows; i++) {
             const s8* right = (const s8*)b;
             int sums[WIDE] = {};
             for (i64 k = 0; k < depth; k += 4, right += 4 * WIDE) {
@@ -125,6 +156,7 @@ struct Plain {
 };
 #if defined(__x86_64__)
 struct Pairs {
+    enum { ROWS = 12 };
     template <int M> static AVX2 inline void some(const u8* a, i64 row, const char* b, i64 depth, int (*out)[WIDE]) {
         __m256i sums[M][2];
         const __m256i low = _mm256_set1_epi16(255);
@@ -150,14 +182,15 @@ struct Pairs {
         for (int i = 0; i < M; i++) for (int j = 0; j < 2; j++)
             _mm256_storeu_si256((__m256i*)(out[i] + 8 * j), sums[i][j]);
     }
-    template <int M> static AVX2 inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+    static AVX2 inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors, i64 rows,
         int (*out)[WIDE]) {
-        enum { FIRST = M < 3 ? M : 3, REST = M - FIRST };
-        for (i64 v = 0; v < vectors; v++) {
-            some<FIRST>(a, row, (const char*)b + 64 * v, depth, (int(*)[WIDE])(out[0] + 16 * v));
-            if constexpr (REST > 0)
-                some<REST>(a + FIRST * row, row, (const char*)b + 64 * v, depth,
-                    (int(*)[WIDE])(out[FIRST] + 16 * v));
+        for (i64 v = 0; v < vectors; v++) for (i64 r = 0; r < rows; r += 3) {
+            const u8* at = a + r * row;
+            const char* columns = (const char*)b + 64 * v;
+            int (*to)[WIDE] = (int(*)[WIDE])(out[r] + 16 * v);
+            if (rows - r == 1) some<1>(at, row, columns, depth, to);
+            else if (rows - r == 2) some<2>(at, row, columns, depth, to);
+            else some<3>(at, row, columns, depth, to);
         }
     }
 };
@@ -166,52 +199,160 @@ static VNNI INLINE void add_products(__m512i& sum, __m512i x, __m512i y) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
 }
 struct Quads {
+    enum { ROWS = 12 };
+    // M rows with N vectors of columns. An addition takes five cycles, in which ten can begin: a few rows have several
+    // sums of each result.
     template <int M, int N> static VNNI inline void some(const u8* a, i64 row, const char* b, i64 depth,
         int (*out)[WIDE]) {
-        __m512i sums[M][N];
-        #pragma GCC unroll 8
-        for (int i = 0; i < M; i++)
-            #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) sums[i][j] = _mm512_setzero_si512();
+        enum { S = M * N >= 10 ? 1 : M * N >= 5 ? 2 : 4 };
+        __m512i sums[S][M][N];
+        #pragma GCC unroll 4
+        for (int s = 0; s < S; s++)
+            #pragma GCC unroll 12
+            for (int i = 0; i < M; i++)
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) sums[s][i][j] = _mm512_setzero_si512();
         i64 k = 0;
-        for (; k + 4 <= depth; k += 4, b += 4 * WIDE) {
-            __m512i right[N];
+        for (; k + 4 * S <= depth; k += 4 * S, b += 4 * S * WIDE)
             #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) right[j] = _mm512_loadu_si512(b + 64 * j);
-            #pragma GCC unroll 8
-            for (int i = 0; i < M; i++) {
-                const __m512i x = _mm512_set1_epi32(word_of(a + i * row + k));
-                #pragma GCC unroll 4
-                for (int j = 0; j < N; j++) add_products(sums[i][j], x, right[j]);
+            for (int s = 0; s < S; s++) {
+                __m512i right[N];
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) right[j] = _mm512_loadu_si512(b + 4 * s * WIDE + 64 * j);
+                #pragma GCC unroll 12
+                for (int i = 0; i < M; i++) {
+                    const __m512i x = _mm512_set1_epi32(word_of(a + i * row + k + 4 * s));
+                    #pragma GCC unroll 2
+                    for (int j = 0; j < N; j++) add_products(sums[s][i][j], x, right[j]);
+                }
             }
-        }
-        if (k < depth)
-            #pragma GCC unroll 8
+        for (; k < depth; k += 4, b += 4 * WIDE)
+            #pragma GCC unroll 12
             for (int i = 0; i < M; i++) {
-                const __m512i x = _mm512_set1_epi32(rest_of(a + i * row + k, depth - k));
-                #pragma GCC unroll 4
-                for (int j = 0; j < N; j++)
-                    add_products(sums[i][j], x, _mm512_loadu_si512(b + 64 * j));
+                const u8* at = a + i * row + k;
+                const __m512i x = _mm512_set1_epi32(depth - k < 4 ? rest_of(at, depth - k) : word_of(at));
+                #pragma GCC unroll 2
+                for (int j = 0; j < N; j++) add_products(sums[0][i][j], x, _mm512_loadu_si512(b + 64 * j));
             }
-        #pragma GCC unroll 8
+        #pragma GCC unroll 12
         for (int i = 0; i < M; i++)
-            #pragma GCC unroll 4
-            for (int j = 0; j < N; j++) _mm512_storeu_si512(out[i] + 16 * j, sums[i][j]);
+            #pragma GCC unroll 2
+            for (int j = 0; j < N; j++) {
+                #pragma GCC unroll 4
+                for (int s = 1; s < S; s++) sums[0][i][j] = _mm512_add_epi32(sums[0][i][j], sums[s][i][j]);
+                _mm512_storeu_si512(out[i] + 16 * j, sums[0][i][j]);
+            }
     }
-    template <int M> static VNNI inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors,
+    template <int N> static VNNI inline void of_rows(const u8* a, i64 row, const char* b, i64 depth, i64 rows,
         int (*out)[WIDE]) {
-        if (vectors == 4) some<M, 4>(a, row, (const char*)b, depth, out);
-        else if (vectors == 3) some<M, 3>(a, row, (const char*)b, depth, out);
-        else if (vectors == 2) some<M, 2>(a, row, (const char*)b, depth, out);
-        else some<M, 1>(a, row, (const char*)b, depth, out);
+        switch (rows) {
+            case 1: some<1, N>(a, row, b, depth, out); break;
+            case 2: some<2, N>(a, row, b, depth, out); break;
+            case 3: some<3, N>(a, row, b, depth, out); break;
+            case 4: some<4, N>(a, row, b, depth, out); break;
+            case 5: some<5, N>(a, row, b, depth, out); break;
+            case 6: some<6, N>(a, row, b, depth, out); break;
+            case 7: some<7, N>(a, row, b, depth, out); break;
+            case 8: some<8, N>(a, row, b, depth, out); break;
+            case 9: some<9, N>(a, row, b, depth, out); break;
+            case 10: some<10, N>(a, row, b, depth, out); break;
+            case 11: some<11, N>(a, row, b, depth, out); break;
+            default: some<12, N>(a, row, b, depth, out);
+        }
+    }
+    static VNNI inline void tile(const u8* a, i64 row, const void* b, i64 depth, i64 vectors, i64 rows,
+        int (*out)[WIDE]) {
+        if (vectors == 2) of_rows<2>(a, row, (const char*)b, depth, rows, out);
+        else of_rows<1>(a, row, (const char*)b, depth, rows, out);
     }
 };
+#if defined(TILES)
+// Intel's AMX: a tile has 16 rows of 64 bytes. Those of 16 rows of numbers and of a panel's half give 16 x 16 sums of
+// 64 products each.
+#define ZERO(c) asm volatile("tilezero %%tmm" #c ::)
+#define LOAD(c, from, step) asm volatile("tileloadd (%0, %1, 1), %%tmm" #c :: "r"(from), "r"((i64)(step)) : "memory")
+#define STORE(c, to) asm volatile("tilestored %%tmm" #c ", (%0, %1, 1)" :: "r"(to), "r"((i64)(4 * WIDE)) : "memory")
+#define MULTIPLY(a, b, c) asm volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+struct Tiles {
+    enum { ROWS = 32, FEWEST = 4, DEEP = 64 };
+    i64 known = 0;  // rows for which the registers are configured
+    ~Tiles() {
+        if (known) asm volatile("tilerelease" ::);
+    }
+    // Zero if the processor has tiles, and the system saves them for this process.
+    static int refused() {
+        unsigned a = 7, b, c = 0, d;
+        asm("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+        if ((d >> 24 & 3) != 3) return 1;
+        i64 result;
+        asm volatile("syscall" : "=a"(result) : "a"(158ll), "D"(0x1023ll), "S"(18ll) : "rcx", "r11", "memory");
+        return result != 0;  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)
+    }
+    static bool there() {
+        static int known = 0;  // set to the same number by all threads
+        int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+        if (!found) __atomic_store_n(&known, found = 1 + refused(), __ATOMIC_RELAXED);
+        return found == 1;
+    }
+    void configure(i64 rows) {
+        struct { u8 palette, start, none[14]; unsigned short bytes[16]; u8 rows[16]; } to = {};
+        to.palette = 1;
+        for (int c = 0; c < 8; c++) {
+            to.rows[c] = c > 5 ? 16 : (u8)(c == 2 || c == 3 || c == 5 ? (rows > 16 ? rows - 16 : 1) : least(rows, 16));
+            to.bytes[c] = 64;
+        }
+        asm volatile("ldtilecfg %0" :: "m"(to));
+        known = rows;
+    }
+    VNNI void tile(const u8* a, i64 row, const void* panel, i64 depth, i64 vectors, i64 rows, int (*out)[WIDE]) {
+        const char* b = (const char*)panel;
+        const i64 whole = depth / DEEP;
+        if (known != rows) configure(rows);
+        ZERO(0); ZERO(1); ZERO(2); ZERO(3);
+        const u8* at = a;
+        if (rows > 16) for (i64 k = 0; k < whole; k++, at += DEEP, b += DEEP * WIDE) {
+            LOAD(4, at, row);
+            LOAD(6, b, 4 * WIDE);
+            MULTIPLY(4, 6, 0);
+            LOAD(5, at + 16 * row, row);
+            MULTIPLY(5, 6, 2);
+            LOAD(7, b + 64, 4 * WIDE);
+            MULTIPLY(4, 7, 1);
+            MULTIPLY(5, 7, 3);
+        } else for (i64 k = 0; k < whole; k++, at += DEEP, b += DEEP * WIDE) {
+            LOAD(4, at, row);
+            LOAD(6, b, 4 * WIDE);
+            MULTIPLY(4, 6, 0);
+            LOAD(7, b + 64, 4 * WIDE);
+            MULTIPLY(4, 7, 1);
+        }
+        STORE(0, out);
+        STORE(1, &out[0][16]);
+        if (rows > 16) {
+            STORE(2, out + 16);
+            STORE(3, &out[16][16]);
+        }
+        if (depth % DEEP == 0) return;
+        int rest[Quads::ROWS][WIDE] = {};
+        for (i64 r = 0; r < rows; r += Quads::ROWS) {
+            const i64 some = least(Quads::ROWS, rows - r);
+            Quads::tile(at + r * row, row, b, depth % DEEP, vectors, some, rest);
+            for (i64 i = 0; i < some; i++) for (int j = 0; j < WIDE; j++) out[r + i][j] += rest[i][j];
+        }
+    }
+};
+#undef ZERO
+#undef LOAD
+#undef STORE
+#undef MULTIPLY
+#endif
 #endif
 template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 end) {
     const i64 quads = (of.depth + 3) / 4, panels = (of.columns + WIDE - 1) / WIDE;
     const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
-    int tile[TALL][WIDE] = {}, row_sums[MOST] = {};
+    alignas(64) int tile[TALL][WIDE] = {}, row_sums[MOST] = {};
     Columns columns;
+    Isa isa;
     for (i64 cell = begin; cell < end; cell++) {
         const i64 product = cell / (of.down * of.across), place = cell % (of.down * of.across);
         const i64 top = place / of.across * of.tall, rows = least(of.tall, of.rows - top);
@@ -230,17 +371,11 @@ template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 e
             describe(of, column, n, of.sums + (matrix + panel) * WIDE, columns);
             char* out = (char*)of.out + ((product * of.rows + top) * of.out_row + column) * size;
             const i64 number = of.places[3 * product + 2] + top;
-            for (i64 r = 0; r < rows; r += TALL) {
-                const i64 some = least(TALL, rows - r);
-                const u8* at = a + r * of.a_row;
-                switch (some) {
-                    case 1: Isa::template tile<1>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 2: Isa::template tile<2>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 3: Isa::template tile<3>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 4: Isa::template tile<4>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    case 5: Isa::template tile<5>(at, of.a_row, b, of.depth, vectors, tile); break;
-                    default: Isa::template tile<6>(at, of.a_row, b, of.depth, vectors, tile);
-                }
+            // Tiles of equal height: the instructions of a low one wait for each other.
+            const i64 tiles = (rows + Isa::ROWS - 1) / Isa::ROWS, step = (rows + tiles - 1) / tiles;
+            for (i64 r = 0; r < rows; r += step) {
+                const i64 some = least(step, rows - r);
+                isa.tile(a + r * of.a_row, of.a_row, b, of.depth, vectors, some, tile);
                 finish(of, tile, row_sums + r, number + r, some, n, columns, out + r * of.out_row * size);
             }
         }
@@ -249,6 +384,9 @@ template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 e
 }
 #if defined(__x86_64__)
 static VNNI int cells_by_quads(const Product& of, i64 begin, i64 end) { return cells<Quads>(of, begin, end); }
+#if defined(TILES)
+static VNNI int cells_by_tiles(const Product& of, i64 begin, i64 end) { return cells<Tiles>(of, begin, end); }
+#endif
 static AVX2 int cells_by_pairs(const Product& of, i64 begin, i64 end) { return cells<Pairs>(of, begin, end); }
 static int best() {
     __builtin_cpu_init();
@@ -257,13 +395,17 @@ static int best() {
     return __builtin_cpu_supports("avx2") ? 2 : 1;
 }
 #endif
-// `isa` is 0 for the best instructions that there are: 3 for VNNI, 2 for AVX2, 1 for none of these.
+// `isa` is 0 for the best instructions that there are: 4 for AMX, 3 for VNNI, 2 for AVX2, 1 for none of these.
 static int product(const Product& of, i64 begin, i64 end) {
 #if defined(__x86_64__)
     static int known = 0;  // set to the same number by all threads
     int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!found) __atomic_store_n(&known, found = best(), __ATOMIC_RELAXED);
     const int isa = of.isa && of.isa < found ? (int)of.isa : found;
+#if defined(TILES)
+    if (isa == 3 && of.isa != 3 && of.rows >= Tiles::FEWEST && of.depth >= Tiles::DEEP && Tiles::there())
+        return cells_by_tiles(of, begin, end);
+#endif
     if (isa == 3) return cells_by_quads(of, begin, end);
     if (isa == 2) return cells_by_pairs(of, begin, end);
 #endif
@@ -298,8 +440,42 @@ static void pack_rows(const u8* const* rows, unsigned flip, void* to) {
     for (int j = 0; j < WIDE; j++) for (int q = 0; q < 4; q++) ((u8*)to)[4 * j + q] = rows[q][j] ^ (u8)flip;
 #endif
 }
+// Packs 16 numbers of all columns of a panel, which lie behind one another in each: a transpose of words.
+static void pack_lines(const u8* from, i64 column, unsigned flip, char* to) {
+#if defined(__SSE2__)
+    const __m128i change = _mm_set1_epi32(flip);
+    for (int j = 0; j < WIDE; j += 4, from += 4 * column, to += 16) {
+        __m128i c[4];
+        for (int q = 0; q < 4; q++)
+            c[q] = _mm_xor_si128(_mm_loadu_si128((const __m128i*)(from + q * column)), change);
+        const __m128i a = _mm_unpacklo_epi32(c[0], c[1]), b = _mm_unpackhi_epi32(c[0], c[1]);
+        const __m128i d = _mm_unpacklo_epi32(c[2], c[3]), e = _mm_unpackhi_epi32(c[2], c[3]);
+        _mm_storeu_si128((__m128i*)to, _mm_unpacklo_epi64(a, d));
+        _mm_storeu_si128((__m128i*)(to + 4 * WIDE), _mm_unpackhi_epi64(a, d));
+        _mm_storeu_si128((__m128i*)(to + 8 * WIDE), _mm_unpacklo_epi64(b, e));
+        _mm_storeu_si128((__m128i*)(to + 12 * WIDE), _mm_unpackhi_epi64(b, e));
+    }
+#else
+    for (int q = 0; q < 4; q++) for (int j = 0; j < WIDE; j++) {
+        unsigned word;
+        memcpy(&word, from + j * column + 4 * q, 4);
+        word ^= flip;
+        memcpy(to + 4 * (q * WIDE + j), &word, 4);
+    }
+#endif
+}
 // The sums of the columns of a packed panel.
 static void add_columns(const void* panel, i64 quads, int* sums) {
+#if defined(__AVX2__)
+    const __m256i bytes = _mm256_set1_epi8(1), pairs = _mm256_set1_epi16(1);
+    __m256i all[WIDE / 8] = {};
+    const char* at = (const char*)panel;
+    for (i64 k = 0; k < quads; k++, at += 4 * WIDE) for (int j = 0; j < WIDE / 8; j++)
+        all[j] = _mm256_add_epi32(all[j], _mm256_madd_epi16(
+            _mm256_maddubs_epi16(bytes, _mm256_loadu_si256((const __m256i*)(at + 32 * j))), pairs));
+    memcpy(sums, all, sizeof all);
+    return;
+#endif
     int total[WIDE] = {};
     const int* words = (const int*)panel;
     for (i64 k = 0; k < quads; k++, words += WIDE) for (int j = 0; j < WIDE; j++) {
@@ -316,7 +492,10 @@ static int pack(const Packing& of, i64 begin, i64 end) {
         const i64 first = item % of.panels * WIDE, n = least(WIDE, of.columns - first);
         const u8* from = of.from + item / of.panels * of.matrix + first * of.column;
         char *panel = (char*)of.to + item * quads * 4 * WIDE, *to = panel;
-        for (i64 k = 0; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
+        i64 k = 0;
+        if (of.row == 1 && n == WIDE) for (; k + 16 <= of.depth; k += 16, from += 16, to += 16 * WIDE)
+            pack_lines(from, of.column, flip, to);
+        for (; k < of.depth; k += 4, from += 4 * of.row, to += 4 * WIDE) {
             const i64 deep = least(4, of.depth - k);
             if (of.column == 1 && of.row != 1) {
                 const u8* rows[4];
@@ -391,71 +570,98 @@ ENTRY(pack_windows, Windows)
     + r"""
 ENTRY(product, Product)
 
-// The least and the greatest of each part of an array, and its levels around a zero point.
-typedef float V __attribute__((vector_size(64)));
-struct Extremes { const float* x; float *low, *high; i64 count, part; };
-static int extremes(const Extremes& of, i64 begin, i64 end) {
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        V low = V{} + x[0], high = low;
-        auto strange = low != low;
-        i64 i = 0;
-        for (; i < n; i += 16) {
-            V v = low;  // behind the end there is nothing new
-            if (i + 16 <= n) memcpy(&v, x + i, sizeof v);
-            else for (int j = 0; j < n - i; j++) v[j] = x[i + j];
-            low = v < low ? v : low;
-            high = v > high ? v : high;
-            strange |= v != v;
+// The product of a few rows with a matrix that is not packed, whose columns lie as lines: `line` bytes from one to the
+// next. `b` and `flip` are those of `Packing`. Items are panels.
+struct Lines { Product to; i64 line, flip; };
+// The sums of rows and of the line itself with a line, from number k on.
+static INLINE void rest_of_line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 k, i64 depth,
+    int (*out)[WIDE], int& sum) {
+    for (; k < depth; k++) {
+        const int y = (s8)(b[k] ^ flip);
+        sum += y;
+        for (i64 r = 0; r < rows; r++) out[r][0] += a[r * row + k] * y;
+    }
+}
+struct PlainLine {
+    static INLINE void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
+        int& sum) {
+        for (i64 r = 0; r < rows; r++) {
+            int total = 0;
+            for (i64 k = 0; k < depth; k++) total += a[r * row + k] * (s8)(b[k] ^ flip);
+            out[r][0] = total;
         }
-        for (int j = 0; j < 16; j++) {
-            if (strange[j]) return 1;
-            low[0] = low[j] < low[0] ? low[j] : low[0];
-            high[0] = high[j] > high[0] ? high[j] : high[0];
+        int total = 0;
+        for (i64 k = 0; k < depth; k++) total += (s8)(b[k] ^ flip);
+        sum = total;
+    }
+};
+#if defined(__x86_64__)
+struct VectorLine {
+    template <int M> static VNNI inline void some(const u8* a, i64 row, const u8* b, u8 flip, i64 depth,
+        int (*out)[WIDE], int& sum) {
+        __m512i sums[M], own = _mm512_setzero_si512();
+        #pragma GCC unroll 8
+        for (int r = 0; r < M; r++) sums[r] = _mm512_setzero_si512();
+        const __m512i change = _mm512_set1_epi8((char)flip), ones = _mm512_set1_epi8(1);
+        i64 k = 0;
+        for (; k + 64 <= depth; k += 64) {
+            const __m512i y = _mm512_xor_si512(_mm512_loadu_si512(b + k), change);
+            add_products(own, ones, y);
+            #pragma GCC unroll 8
+            for (int r = 0; r < M; r++) add_products(sums[r], _mm512_loadu_si512(a + r * row + k), y);
         }
-        of.low[item] = low[0];
-        of.high[item] = high[0];
+        sum = _mm512_reduce_add_epi32(own);
+        #pragma GCC unroll 8
+        for (int r = 0; r < M; r++) out[r][0] = _mm512_reduce_add_epi32(sums[r]);
+        rest_of_line(a, row, M, b, flip, k, depth, out, sum);
+    }
+    static VNNI inline void line(const u8* a, i64 row, i64 rows, const u8* b, u8 flip, i64 depth, int (*out)[WIDE],
+        int& sum) {
+        for (i64 r = 0; r < rows; r += 8, a += 8 * row, out += 8) switch (least(8, rows - r)) {
+            case 1: some<1>(a, row, b, flip, depth, out, sum); break;
+            case 2: some<2>(a, row, b, flip, depth, out, sum); break;
+            case 3: some<3>(a, row, b, flip, depth, out, sum); break;
+            case 4: some<4>(a, row, b, flip, depth, out, sum); break;
+            case 5: some<5>(a, row, b, flip, depth, out, sum); break;
+            case 6: some<6>(a, row, b, flip, depth, out, sum); break;
+            case 7: some<7>(a, row, b, flip, depth, out, sum); break;
+            default: some<8>(a, row, b, flip, depth, out, sum);
+        }
+    }
+};
+#endif
+template <class Isa> static INLINE int panels_of_lines(const Lines& all, i64 begin, i64 end) {
+    const Product& of = all.to;
+    const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
+    int tile[TALL][WIDE] = {}, row_sums[TALL] = {}, sums[WIDE];
+    Columns columns;
+    if (of.b_zero) for (i64 r = 0; r < of.rows; r++)
+        for (i64 k = 0; k < of.depth; k++) row_sums[r] += of.a[r * of.a_row + k];
+    for (i64 panel = begin; panel < end; panel++) {
+        const i64 first = panel * WIDE, n = least(WIDE, of.columns - first);
+        const u8* b = (const u8*)of.b + first * all.line;
+        for (i64 j = 0; j < n; j++)
+            Isa::line(of.a, of.a_row, of.rows, b + j * all.line, (u8)all.flip, of.depth,
+                (int(*)[WIDE])(tile[0] + j), sums[j]);
+        describe(of, first, n, sums, columns);
+        finish(of, tile, row_sums, 0, of.rows, n, columns, (char*)of.out + first * size);
     }
     return 0;
 }
-ENTRY(extremes, Extremes)
-struct Levels { const float* x; u8* out; double scale, zero; i64 count, part; };
-static int quantize(const Levels& of, i64 begin, i64 end) {
-    const float scale = (float)of.scale, zero = (float)of.zero, low = -zero, high = 255 - zero;
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        u8* out = of.out + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        for (i64 i = 0; i < n; i++) {
-            float v = x[i] / scale;
-            v = v < low ? low : v;
-            v = v > high ? high : v;
-            v = (v + 12582912.0f) - 12582912.0f;
-            out[i] = (u8)(int)(v + zero);
-        }
-    }
-    return 0;
+#if defined(__x86_64__)
+static VNNI int vector_lines(const Lines& all, i64 begin, i64 end) {
+    return panels_of_lines<VectorLine>(all, begin, end);
 }
-ENTRY(quantize, Levels)
-// `scale` is a factor, and the zero point is added before numbers are rounded.
-static int quantize_by_inverse(const Levels& of, i64 begin, i64 end) {
-    const float factor = (float)of.scale, zero = (float)of.zero;
-    for (i64 item = begin; item < end; item++) {
-        const float* x = of.x + item * of.part;
-        u8* out = of.out + item * of.part;
-        const i64 n = least(of.part, of.count - item * of.part);
-        for (i64 i = 0; i < n; i++) {
-            float v = x[i] * factor + zero;
-            v = v < 0.0f ? 0.0f : v;
-            v = v > 255.0f ? 255.0f : v;
-            out[i] = (u8)(int)((v + 12582912.0f) - 12582912.0f);
-        }
-    }
-    return 0;
+#endif
+static int lines(const Lines& all, i64 begin, i64 end) {
+#if defined(__x86_64__)
+    if (best() == 3 && (all.to.isa == 0 || all.to.isa > 2)) return vector_lines(all, begin, end);
+#endif
+    return panels_of_lines<PlainLine>(all, begin, end);
 }
-ENTRY(quantize_by_inverse, Levels)
+ENTRY(lines, Lines)
 """
+    + LEVELS
 )
 
 INTEGERS = (

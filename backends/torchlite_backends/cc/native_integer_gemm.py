@@ -1,5 +1,5 @@
-"""Products of 8-bit levels on the engine `cc`, see `integer_gemm_source`. `IntegerProducts` is what NumPy's kernels of
-quantized networks call (`torchlite_backends.numpy.quantized`).
+"""Products of 8-bit levels on the engine `cc`, see `integer_gemm_source` and `levels_source`. `IntegerProducts` is what
+NumPy's kernels of quantized networks call (`torchlite_backends.numpy.quantized`).
 
 A product of 400x384 and 384x1536 levels takes 1.2 ms on one core with AVX-512 VNNI (Zen 4), 4.1 with AVX2, and as long
 with float32 by OpenBLAS as with AVX2.
@@ -9,29 +9,35 @@ from __future__ import annotations
 
 import functools
 import math
+import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from torchlite._settings.equal_arrays import share_equal
+from torchlite._settings.thread_count import get_threads
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
 from . import native_weight_only
+from .device import address
 from .integer_gemm_source import BYTES, INTEGERS, WIDE
 from .native_gemm import FORCE_THREADS
 from .native_kernel import NativeKernel
 
 _pack = NativeKernel(BYTES, "pack", "QQQ" + "q" * 7)
 _pack_windows = NativeKernel(BYTES, "pack_windows", "QQQQQ" + "q" * 7)
-_product = NativeKernel(BYTES, "product", "Q" * 9 + "q" * 20)
+_product = NativeKernel(BYTES, "product", "Q" * 9 + "q" * 20 + "QQq")
+_lines = NativeKernel(BYTES, "lines", "Q" * 9 + "q" * 20 + "QQq" + "qq")
 _extremes = NativeKernel(BYTES, "extremes", "QQQqq")
 _quantize = NativeKernel(BYTES, "quantize", "QQddqq")
-_quantize_by_inverse = NativeKernel(BYTES, "quantize_by_inverse", "QQddqq")
+_bound_arrays, _bound_numbers = struct.Struct("=QQQQ").pack, struct.Struct("=QQQQQ" + "q" * 20 + "QQq").pack
+_layer_arrays, _layer_numbers = struct.Struct("=QQQ").pack, struct.Struct("=QQQQQ" + "q" * 12).pack
 _wide = {size: NativeKernel(INTEGERS, f"integers_{size}", "QQQQ" + "q" * 11) for size in (2, 4, 8)}
 _U1, _I1, _F4, _I4 = np.dtype("u1"), np.dtype("i1"), np.dtype("f4"), np.dtype("i4")
 _RANGES = {_U1: (0, 255), _I1: (-128, 127)}
 _INTEGERS, _FLOATS, _BYTES, _LOW_BYTES = range(4)  # kinds of results
-_MOST_ROWS, _CELLS = 252, 12  # rows of a cell, and a sufficient number of cells
+_MOST_ROWS, _CELLS, _FEW_ROWS = 252, 12, 16  # rows of a cell; enough cells; rows for which a matrix is not packed
 _FLIP = 0x80808080  # of four bytes the highest bits
 _SHIFT = 128
 # Multiplications, and numbers to pack, for a second thread; numbers of a part of an array; bytes of packed windows.
@@ -111,7 +117,7 @@ def _places(a_batch: tuple, a_strides: tuple, b_batch: tuple) -> tuple[tuple, np
 
 def _choose_cells(rows: int, panels: int, products: int, shared: bool) -> tuple[int, int]:
     """Return the rows and panels of a cell."""
-    tall, wide = min(rows, _MOST_ROWS), panels
+    tall, wide = -(-rows // -(-rows // _MOST_ROWS)), panels
     while shared and -(-rows // tall) * -(-panels // wide) * products < _CELLS and (wide > 1 or tall > 48):
         if wide > 1:
             wide = -(-wide // 2)
@@ -126,6 +132,32 @@ def _per_row(x: np.ndarray | None, by_rows: bool) -> tuple[Any, int, int]:
         return 0, 0, 0
     several = x.size > 1
     return np.ascontiguousarray(x), int(several and by_rows), int(several and not by_rows)
+
+
+def _product_numbers(
+    packed: Packed, a_zero: tuple, b_zero: Any, finish: Any, places: np.ndarray, rows: int, a_row: int, by_rows: bool,
+    out_row: int,
+) -> tuple[list, int, int]:  # fmt: skip
+    """Return what the kernel `product` gets after its first arrays, the number of cells, and bytes that say whether
+    threads share it.
+    """
+    columns, depth = packed.columns, packed.depth
+    panels, shared = -(-columns // WIDE), len(places) * rows * columns * depth >= _MULS_TO_SHARE
+    b_zero, b_zeros = _shift_zero(b_zero, -packed.shift)
+    bias, bias_rows, bias_columns = _per_row(finish.bias, by_rows)
+    scale, scale_rows, scale_columns = _per_row(finish.scale, by_rows)
+    kind, low, high, zero = _INTEGERS if finish.scale is None else _FLOATS, 0, 0, 0
+    if finish.dtype.itemsize == 1:
+        kind, (low, high) = _LOW_BYTES if finish.scale is None else _BYTES, _RANGES[finish.dtype]
+        zero = 0 if finish.zero is None else int(finish.zero.reshape(-1)[0])
+    tall, wide = _choose_cells(rows, panels, len(places), shared)
+    down, across = -(-rows // tall), -(-panels // wide)
+    numbers = [
+        places, a_zero[0], b_zero, bias, scale, rows, columns, depth, a_row, a_zero[1], b_zeros, bias_rows,
+        bias_columns, scale_rows, scale_columns, kind, low, high, zero, out_row or columns, tall, down, wide, across,
+        instructions, 0, 0, 0,
+    ]  # fmt: skip
+    return numbers, len(places) * down * across, FORCE_THREADS if shared else 0
 
 
 class IntegerProducts:
@@ -163,30 +195,38 @@ class IntegerProducts:
             return None
         return out.reshape(shape) if not packed.batch else out
 
+    def multiply_lines(self, a: np.ndarray, b: np.ndarray, a_zero: Any, b_zero: Any, finish: Any) -> np.ndarray | None:
+        """Return the product with a matrix that is used once. None, too, if it is faster packed: if there are many
+        rows, or if the elements of a column do not lie side by side.
+        """
+        (depth, columns), rows = b.shape, a.size // max(1, a.shape[-1])
+        if rows > _FEW_ROWS or b.strides[0] != 1 or b.strides[1] < depth or a.ndim > 2 and not a.flags.c_contiguous:
+            return None
+        shape = *a.shape[:-1], columns
+        a, shift = _unsigned_rows(a.reshape(rows, depth))
+        out = np.empty((rows, columns), finish.dtype)
+        packed = Packed(b, b, (), depth, columns, _SHIFT if b.dtype == _U1 else 0)
+        a_zero, places = _shift_zero(a_zero, shift), np.zeros((1, 3), np.int64)
+        numbers, _, nbytes = _product_numbers(packed, a_zero, b_zero, finish, places, rows, a.strides[0], False, 0)
+        try:
+            _lines(
+                self._device, -(-columns // WIDE), nbytes, a, b, 0, out, *numbers, b.strides[1],
+                _FLIP if packed.shift else 0,
+            )  # fmt: skip
+        except NotBuiltError:
+            return None
+        return out.reshape(shape)
+
     def _run(
         self, a: np.ndarray, packed: Packed, a_zero: tuple, b_zero: Any, finish: Any, out: np.ndarray,
         places: np.ndarray, by_rows: bool, out_row: int = 0,
     ) -> bool:  # fmt: skip
         """Write products into `out`. by_rows: biases and scales are those of rows."""
-        rows, columns, depth = a.shape[-2], packed.columns, packed.depth
-        panels, work = -(-columns // WIDE), len(places) * rows * columns * depth
-        b_zero, b_zeros = _shift_zero(b_zero, -packed.shift)
-        bias, bias_rows, bias_columns = _per_row(finish.bias, by_rows)
-        scale, scale_rows, scale_columns = _per_row(finish.scale, by_rows)
-        kind, low, high, zero = _INTEGERS if finish.scale is None else _FLOATS, 0, 0, 0
-        if finish.dtype.itemsize == 1:
-            kind, (low, high) = _LOW_BYTES if finish.scale is None else _BYTES, _RANGES[finish.dtype]
-            zero = 0 if finish.zero is None else int(finish.zero.reshape(-1)[0])
-        shared = work >= _MULS_TO_SHARE
-        tall, wide = _choose_cells(rows, panels, len(places), shared)
-        down, across = -(-rows // tall), -(-panels // wide)
+        numbers, cells, nbytes = _product_numbers(
+            packed, a_zero, b_zero, finish, places, a.shape[-2], a.strides[-2], by_rows, out_row
+        )
         try:
-            return _product(
-                self._device, len(places) * down * across, FORCE_THREADS if shared else 0, a, packed.panels,
-                packed.sums, out, places, a_zero[0], b_zero, bias, scale, rows, columns, depth, a.strides[-2],
-                a_zero[1], b_zeros, bias_rows, bias_columns, scale_rows, scale_columns, kind, low, high, zero,
-                out_row or columns, tall, down, wide, across, instructions,
-            )  # fmt: skip
+            return _product(self._device, cells, nbytes, a, packed.panels, packed.sums, out, *numbers)
         except NotBuiltError:
             return False
 
@@ -265,9 +305,28 @@ class IntegerProducts:
         except NotBuiltError:
             return False
 
-    def multiply_int8_weight(self, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
-        """Return ``(x @ weight.T) * scales`` of row-major float32 and int8 arrays."""
-        return native_weight_only.multiply_int8(self._device, x, weight, scales)
+    def bind_product(
+        self, packed: Packed, zero: Any, b_zero: Any, finish: Any, rows: int
+    ) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Return a product for row-major matrices of uint8 with so many rows; everything else is constant."""
+        try:
+            return BoundProduct(self._device, packed, zero, b_zero, finish, rows).run
+        except NotBuiltError:
+            return None
+
+    def bind_dynamic_linear(
+        self, packed: Packed, zero: np.ndarray | None, scale: np.ndarray, bias: np.ndarray | None, most: int,
+        rectify: bool, rows: int,
+    ) -> Callable[[np.ndarray], np.ndarray | None] | None:  # fmt: skip
+        """Return a linear layer for inputs of so many rows, which are quantized by the range of all numbers."""
+        try:
+            return DynamicLinear(self._device, packed, zero, scale, bias, most, rectify, rows).run
+        except NotBuiltError:
+            return None
+
+    def multiply_weight(self, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+        """Return ``(x @ weight.T) * scales`` of row-major arrays; `weight` has int8 or float16."""
+        return native_weight_only.multiply_rows(self._device, x, weight, scales)
 
     def multiply_int4_weight(
         self, x: np.ndarray, weight: np.ndarray, group: int, factors: np.ndarray
@@ -289,19 +348,72 @@ class IntegerProducts:
 
     def quantize(self, x: np.ndarray, scale: Any, zero: Any) -> np.ndarray | None:
         """Return row-major float32 numbers as levels from 0 to 255."""
-        return self._to_levels(_quantize, x, scale, zero)
-
-    def quantize_by_inverse(self, x: np.ndarray, inverse: Any, zero: Any) -> np.ndarray | None:
-        """Return row-major float32 numbers times a factor, plus a zero point, as levels from 0 to 255."""
-        return self._to_levels(_quantize_by_inverse, x, inverse, zero)
-
-    def _to_levels(self, kernel: NativeKernel, x: np.ndarray, factor: Any, zero: Any) -> np.ndarray | None:
         out = np.empty(x.shape, _U1)
         try:
-            kernel(self._device, -(-x.size // _PART), 2 * x.nbytes, x, out, float(factor), float(zero), x.size, _PART)
+            _quantize(self._device, -(-x.size // _PART), 2 * x.nbytes, x, out, float(scale), float(zero), x.size, _PART)
         except NotBuiltError:
             return None
         return out
+
+
+class BoundProduct:
+    """A product with packed levels, for one number of rows. What all calls have in common is packed once."""
+
+    def __init__(self, device: Any, packed: Packed, zero: Any, b_zero: Any, finish: Any, rows: int) -> None:
+        self.shape, self.dtype = (rows, packed.columns), finish.dtype
+        numbers, self.cells, self.nbytes = _product_numbers(
+            packed, _shift_zero(zero, 0), b_zero, finish, np.zeros((1, 3), np.int64), rows, packed.depth, False, 0
+        )
+        self._arrays = packed, numbers  # their addresses are in the numbers
+        self.panels, self.sums = address(packed.panels), address(packed.sums)
+        self.numbers = _bound_numbers(*[address(x) if isinstance(x, np.ndarray) else x for x in numbers])
+        self.launch = device.native(BYTES, "product").launch
+
+    def run(self, a: np.ndarray) -> np.ndarray:
+        """Return the product."""
+        out = np.empty(self.shape, self.dtype)
+        given = _bound_arrays(address(a), self.panels, self.sums, address(out)) + self.numbers
+        self.launch(given, 0, self.cells, self.nbytes)
+        return out
+
+
+class DynamicLinear:
+    """A linear layer with packed weights, for inputs of one number of rows. They are quantized by the range of all
+    numbers. What all calls have in common is packed once.
+    """
+
+    def __init__(
+        self, device: Any, packed: Packed, zero: np.ndarray | None, scale: np.ndarray, bias: np.ndarray | None,
+        most: int, rectify: bool, rows: int,
+    ) -> None:  # fmt: skip
+        columns, depth, panels = packed.columns, packed.depth, -(-packed.columns // WIDE)
+        self.shape, self.count = (rows, columns), rows * depth
+        b_zero, b_zeros = _shift_zero(zero, -packed.shift)
+        scale, _, scales = _per_row(scale, False)
+        self.shared = rows * columns * depth >= _MULS_TO_SHARE
+        tall, wide = _choose_cells(rows, panels, 1, self.shared)
+        down, across = -(-rows // tall), -(-panels // wide)
+        self.parts, self.cells = -(-self.count // _PART), down * across
+        # The levels follow the extremes of parts, in cache lines of eight parts.
+        self.scratch = 64 + -(-self.parts // 8) * 64 + self.count
+        arrays = packed.panels, packed.sums, b_zero, scale, 0 if bias is None else np.ascontiguousarray(bias)
+        self._arrays = arrays  # their addresses are in the numbers
+        self.numbers = _layer_numbers(
+            *[address(x) if isinstance(x, np.ndarray) else x for x in arrays], rows, columns, depth, b_zeros, scales,
+            most, rectify, tall, down, wide, across, instructions,
+        )  # fmt: skip
+        self.steps = [device.native(BYTES, f"dynamic_{name}").launch for name in ("range", "levels", "product")]
+        self.whole = device.native(BYTES, "dynamic_linear").launch
+
+    def run(self, x: np.ndarray) -> np.ndarray | None:
+        """Return the layer's result for row-major numbers; None if one is not finite."""
+        out, scratch = np.empty(self.shape, _F4), np.empty(self.scratch, _U1)
+        given = _layer_arrays(address(x), address(out), address(scratch)) + self.numbers
+        if not self.shared or get_threads() < 2:
+            return None if self.whole(given, 0, 1, 0) else out
+        find_range, make_levels, multiply = self.steps
+        failed = find_range(given, 0, self.parts, x.nbytes) or make_levels(given, 0, self.parts, 2 * x.nbytes)
+        return None if failed or multiply(given, 0, self.cells, FORCE_THREADS) else out
 
 
 class _WrapAround(NamedTuple):

@@ -19,7 +19,7 @@ from torchlite_backends.numpy.blas import get_gemm_address
 from torchlite_backends.numpy.cache_blocking import can_share_work
 from torchlite_backends.numpy.recurrent import bind_in_numpy
 
-from .integer_gemm_source import BASE, PRODUCT
+from .integer_gemm_source import BASE, PRODUCT, WIDE
 from .native_gemm import FORCE_THREADS
 from .native_integer_gemm import IntegerProducts, _choose_cells, _shift_zero
 from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, make_kernel_per_dtype
@@ -518,7 +518,7 @@ class _LevelSteps(_Steps):
             return output, state
         packed: Any = self.packed
         batch, ways, hidden = sums.shape[1], len(self.cell.reverse), self.hidden
-        panels = packed.panels.size // ways // (64 * (-(-hidden // 4) * 4))
+        panels = packed.panels.size // ways // (WIDE * (-(-hidden // 4) * 4))
         others = get_threads() - 1 if can_share_work() else 0
         sharing = self.device.sharing if others and batch * 4 * hidden * hidden >= _SHARED_STEP else None
         share = 0 if sharing is None else ctypes.cast(sharing, ctypes.c_void_p).value

@@ -1,4 +1,6 @@
-"""Products of a few float32 rows with weights of eight and four bits on the engine `cc`, see `weight_only_source`."""
+"""Products of a few float32 rows with weights of half precision, eight and four bits on the engine `cc`, see
+`weight_only_source`.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,12 @@ from .native_gemm import FORCE_THREADS
 from .native_kernel import NativeKernel
 from .weight_only_source import WEIGHT_ONLY
 
-_int8 = NativeKernel(WEIGHT_ONLY, "int8_weight", "QQQQqqqq")
+_by_rows = {
+    np.dtype(code): NativeKernel(WEIGHT_ONLY, f"{name}_weight", "QQQQqqqq")
+    for code, name in (("i1", "int8"), ("f2", "half"))
+}
 _int4 = NativeKernel(WEIGHT_ONLY, "int4_weight", "QQQQqqqq")
-# Rows of an item of int8 weights, and of a block of int4 weights; bytes of weights for a second thread.
+# Rows of an item of weights, and of a block of int4 weights; bytes of weights for a second thread.
 _PART, _BLOCK, _SHARED = 16, 64, 1 << 19
 
 
@@ -22,13 +27,14 @@ def _threads(weight: np.ndarray) -> int:
     return FORCE_THREADS if weight.nbytes >= _SHARED else 0
 
 
-def multiply_int8(device: Any, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
-    """Return ``(x @ weight.T) * scales`` of row-major float32 and int8 arrays; None if the kernel is not built."""
+def multiply_rows(device: Any, x: np.ndarray, weight: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+    """Return ``(x @ weight.T) * scales`` of row-major arrays, of which `weight` has int8 or
+    float16; None if the kernel is not built."""
     (rows, depth), columns = x.shape, len(weight)
     out = np.empty((rows, columns), np.float32)
     items = -(-columns // _PART)
     try:
-        _int8(device, items, _threads(weight), x, weight, scales, out, rows, depth, columns, _PART)
+        _by_rows[weight.dtype](device, items, _threads(weight), x, weight, scales, out, rows, depth, columns, _PART)
     except NotBuiltError:
         return None
     return out

@@ -1,4 +1,5 @@
-"""C++ of products of float32 rows with weights of eight and four bits, which are converted in registers.
+"""C++ of products of float32 rows with weights of half precision, eight and four bits, which are converted in
+registers.
 
 Few rows read the weights once: four rows share each vector of weights. Sums are in float32.
 """
@@ -33,15 +34,49 @@ static inline V widened(S16 x) {
 #endif
 }
 
+// Weights of eight bits, and of half precision, of which 16 become floats at a time.
+static inline V numbers_at(const signed char* w) {
+    S16 levels;
+    memcpy(&levels, w, sizeof levels);
+    return widened(levels);
+}
+static inline float number_at(const signed char* w) { return *w; }
+static inline float number_at(const uint16_t* w) {
+    const uint32_t sign = (uint32_t)(*w & 0x8000) << 16, e = *w >> 10 & 31, m = *w & 1023;
+    const float small = (float)m * 5.9604644775390625e-8f;
+    uint32_t bits;
+    memcpy(&bits, &small, 4);
+    bits = sign | (e == 0 ? bits : (e == 31 ? 255u : e + 112) << 23 | m << 13);
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+static inline V numbers_at(const uint16_t* w) {
+#if defined(__AVX512F__)
+    return (V)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)w));
+#elif defined(__AVX2__) && defined(__F16C__)
+    const __m256 a = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)w));
+    const __m256 b = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(w + 8)));
+    V v;
+    memcpy(&v, &a, sizeof a);
+    memcpy((char*)&v + sizeof a, &b, sizeof b);
+    return v;
+#else
+    V v;
+    for (int i = 0; i < LANES; i++) v[i] = number_at(w + i);
+    return v;
+#endif
+}
+
 // out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight.
-struct Int8 {
+struct Rows {
     const float* x;
-    const signed char* weight;
+    const void* weight;
     const float* scales;
     float* out;
     i64 rows, depth, columns, part;
 };
-template <int M> static inline void int8_row(const Int8& of, const float* x, const signed char* w, float* out,
+template <class T, int M> static inline void row_product(const Rows& of, const float* x, const T* w, float* out,
     float scale) {
     enum { STEPS = M < 3 ? 4 : 2 };
     V sums[M][STEPS] = {};
@@ -49,9 +84,7 @@ template <int M> static inline void int8_row(const Int8& of, const float* x, con
     for (; k + LANES * STEPS <= of.depth; k += LANES * STEPS)
         #pragma GCC unroll 4
         for (int s = 0; s < STEPS; s++) {
-            S16 levels;
-            memcpy(&levels, w + k + LANES * s, sizeof levels);
-            const V y = widened(levels);
+            const V y = numbers_at(w + k + LANES * s);
             #pragma GCC unroll 4
             for (int m = 0; m < M; m++) sums[m][s] += Vector<float>::at(x + m * of.depth + k + LANES * s) * y;
         }
@@ -61,28 +94,31 @@ template <int M> static inline void int8_row(const Int8& of, const float* x, con
         #pragma GCC unroll 4
         for (int s = 1; s < STEPS; s++) all += sums[m][s];
         float total = added_up<float>(all);
-        for (i64 j = k; j < of.depth; j++) total += x[m * of.depth + j] * (float)w[j];
+        for (i64 j = k; j < of.depth; j++) total += x[m * of.depth + j] * number_at(w + j);
         out[m * of.columns] = total * scale;
     }
 }
-static int int8_weight(const Int8& of, i64 begin, i64 end) {
+template <class T> static int row_products(const Rows& of, i64 begin, i64 end) {
     const i64 last = least(end * of.part, of.columns);
     for (i64 r = 0; r < of.rows; r += TALL) {
         const float* x = of.x + r * of.depth;
         for (i64 c = begin * of.part; c < last; c++) {
-            const signed char* w = of.weight + c * of.depth;
+            const T* w = (const T*)of.weight + c * of.depth;
             float* out = of.out + r * of.columns + c;
             switch (least(TALL, of.rows - r)) {
-                case 1: int8_row<1>(of, x, w, out, of.scales[c]); break;
-                case 2: int8_row<2>(of, x, w, out, of.scales[c]); break;
-                case 3: int8_row<3>(of, x, w, out, of.scales[c]); break;
-                default: int8_row<4>(of, x, w, out, of.scales[c]);
+                case 1: row_product<T, 1>(of, x, w, out, of.scales[c]); break;
+                case 2: row_product<T, 2>(of, x, w, out, of.scales[c]); break;
+                case 3: row_product<T, 3>(of, x, w, out, of.scales[c]); break;
+                default: row_product<T, 4>(of, x, w, out, of.scales[c]);
             }
         }
     }
     return 0;
 }
-ENTRY(int8_weight, Int8)
+static int int8_weight(const Rows& of, i64 begin, i64 end) { return row_products<signed char>(of, begin, end); }
+static int half_weight(const Rows& of, i64 begin, i64 end) { return row_products<uint16_t>(of, begin, end); }
+ENTRY(int8_weight, Rows)
+ENTRY(half_weight, Rows)
 
 // out = x @ weight.T with weights (number - 8) * scale + zero. `factors` has the scale and the zero of each group and
 // row. An item is a block of 64 rows, of which 32 bytes are a column: a byte has the numbers of rows i and i + 32. In

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 
+DOT_ROWS = 4  # that share a word of the right matrix
 EXACT_TERMS = 256  # products of two numbers up to 255
 
 
@@ -111,6 +112,126 @@ typedef int{kind} INTS;
         + "".join(store(r) for r in range(rows))
         + "}\n"
     )
+
+
+# Names of types for `levels_dot_source`: a vector of four levels, the cast to it, and the letter of the instruction.
+DOT_TYPES = {"u8": ("uchar4", "as_uchar4", "u"), "i8": ("char4", "as_char4", "s")}
+
+
+@functools.cache
+def levels_dot_source(a_kind: str, b_kind: str, lanes: int) -> str:
+    """Return two kernels for the product of (m, k) levels of A, less their zero points, with the transpose of (n, k)
+    levels of B, less theirs. Both are read as words of four levels, of which k / 4 are a row.
+
+    In `levels_dot_rows` `lanes` items of a group have parts of the sums of a column, with ROWS rows at a time. In
+    `levels_dot_tiles` a group of 256 items has a tile of 64 rows and columns, and an item 16 results. Steps are those
+    of `levels_product_source`. `tiles` is the number of tiles across the columns.
+    """
+    (a4, as_a, a_sign), (b4, as_b, b_sign) = DOT_TYPES[a_kind], DOT_TYPES[b_kind]
+    return f"""
+#define ROWS {DOT_ROWS}
+#define LANES {lanes}
+#define ONES 0x01010101
+// sum + the products of four levels with four others
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 610
+FUNCTION int dot4(int x, int y, int sum) {{
+    int v;
+    asm("dp4a.{a_sign}32.{b_sign}32 %0, %1, %2, %3;" : "=r"(v) : "r"(x), "r"(y), "r"(sum));
+    return v;
+}}
+#elif !defined(__cplusplus) && defined(__opencl_c_integer_dot_product_input_4x8bit)
+#define dot4(x, y, sum) ((int)dot({as_a}(x), {as_b}(y)) + (sum))
+#else
+FUNCTION int dot4(int x, int y, int sum) {{
+    const {a4} p = {as_a}(x);
+    const {b4} q = {as_b}(y);
+    return sum + p.x * q.x + p.y * q.y + p.z * q.z + p.w * q.w;
+}}
+#endif
+#if SCALED
+#define RESULT(t, c) ((float)(t) * AT(scale)[(c) * scale_step])
+#else
+#define RESULT(t, c) (t)
+#endif
+// Stores the sum of row r and column c, whose sums of levels are those of a row of A and of a column of B.
+#define STORE(r, c, sum, row_sum, column_sum) {{ \
+    const int p = za_step < 0 ? 0 : AT(za)[(r) * za_step], q = zb_step < 0 ? 0 : AT(zb)[(c) * zb_step]; \
+    int t = (sum) - p * (column_sum) - q * (row_sum) + 4 * words * p * q; \
+    if (bias_step >= 0) {{ t += AT(bias)[(c) * bias_step]; }} \
+    AT(out)[(r) * n + (c)] = RESULT(t, c); \
+}}
+#define PARAMETERS IN(A, a), IN(B, b), IN(A, za), IN(B, zb), IN(int, bias), IN(float, scale), OUT(U, out), \
+    const int m, const int n, const int words, const int za_step, const int zb_step, const int bias_step, \
+    const int scale_step, const int tiles
+
+KERNEL void levels_dot_rows(PARAMETERS) {{
+    LOCAL_ARRAY(int, parts, LANES * (2 * ROWS + 1));
+    const int c = BLOCK;
+    GLOBAL const int* right = (GLOBAL const int*)AT(b) + c * words;
+    for (int first = 0; first < m; first += ROWS) {{
+        int sums[2 * ROWS + 1];
+        for (int r = 0; r < 2 * ROWS + 1; ++r) {{ sums[r] = 0; }}
+        for (int i = THREAD; i < words; i += LANES) {{
+            const int y = right[i];
+            for (int r = 0; r < ROWS; ++r) {{
+                const int x = ((GLOBAL const int*)AT(a))[min(first + r, m - 1) * words + i];
+                sums[r] = dot4(x, y, sums[r]);
+                sums[ROWS + r] = dot4(x, ONES, sums[ROWS + r]);
+            }}
+            sums[2 * ROWS] = dot4(ONES, y, sums[2 * ROWS]);
+        }}
+        for (int r = 0; r < 2 * ROWS + 1; ++r) {{ parts[r * LANES + THREAD] = sums[r]; }}
+        BARRIER;
+        for (int gap = LANES / 2; gap > 0; gap /= 2) {{
+            if (THREAD < gap) {{ for (int r = 0; r < 2 * ROWS + 1; ++r) {{
+                parts[r * LANES + THREAD] += parts[r * LANES + THREAD + gap];
+            }} }}
+            BARRIER;
+        }}
+        for (int r = THREAD; r < min(ROWS, m - first); r += LANES) {{
+            STORE(first + r, c, parts[r * LANES], parts[(ROWS + r) * LANES], parts[2 * ROWS * LANES])
+        }}
+        BARRIER;
+    }}
+}}
+KERNEL void levels_dot_tiles(PARAMETERS) {{
+    LOCAL_MATRIX(int, left, 8, 65);
+    LOCAL_MATRIX(int, right, 8, 65);
+    const int top = BLOCK / tiles * 64, begin = BLOCK % tiles * 64, down = THREAD / 16, across = THREAD % 16;
+    int sums[4][4], rows[4], columns[4];
+    for (int i = 0; i < 4; ++i) {{
+        rows[i] = columns[i] = 0;
+        for (int j = 0; j < 4; ++j) {{ sums[i][j] = 0; }}
+    }}
+    for (int from = 0; from < words; from += 8) {{
+        for (int e = THREAD; e < 512; e += 256) {{
+            const int line = e / 8, w = e % 8, there = from + w < words;
+            left[w][line] = there && top + line < m
+                ? ((GLOBAL const int*)AT(a))[(top + line) * words + from + w] : 0;
+            right[w][line] = there && begin + line < n
+                ? ((GLOBAL const int*)AT(b))[(begin + line) * words + from + w] : 0;
+        }}
+        BARRIER;
+        for (int w = 0; w < 8; ++w) {{
+            int x[4], y[4];
+            for (int i = 0; i < 4; ++i) {{
+                x[i] = left[w][down + 16 * i];
+                y[i] = right[w][across + 16 * i];
+                rows[i] = dot4(x[i], ONES, rows[i]);
+                columns[i] = dot4(ONES, y[i], columns[i]);
+            }}
+            for (int i = 0; i < 4; ++i) {{ for (int j = 0; j < 4; ++j) {{
+                sums[i][j] = dot4(x[i], y[j], sums[i][j]);
+            }} }}
+        }}
+        BARRIER;
+    }}
+    for (int i = 0; i < 4; ++i) {{ for (int j = 0; j < 4; ++j) {{
+        const int r = top + down + 16 * i, c = begin + across + 16 * j;
+        if (r < m && c < n) {{ STORE(r, c, sums[i][j], rows[i], columns[j]) }}
+    }} }}
+}}
+"""
 
 
 @functools.cache

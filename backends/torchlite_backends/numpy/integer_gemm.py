@@ -21,6 +21,8 @@ from .conv_cpu_engine import integer_products
 _SINGLE, _DOUBLE, _DEPTH = 24, 53, 2048
 # Multiplications for each element of the operands and the result above which conversions pay.
 _MULS_PER_ELEMENT = 12
+# Multiplications of bytes for which BLAS takes no longer than the launches of an engine.
+_FEW_OF_BYTES = 1 << 18
 
 
 def is_worthwhile(a: np.ndarray, b: np.ndarray) -> bool:
@@ -34,7 +36,8 @@ def is_worthwhile(a: np.ndarray, b: np.ndarray) -> bool:
 def integer_matmul(a: np.ndarray, b: np.ndarray, multiply, out: np.ndarray | None = None) -> np.ndarray:
     """Return `a @ b` modulo the size of the dtype; `multiply` is the product of floating-point arrays."""
     dtype, depth = a.dtype, a.shape[-1]
-    if dtype.itemsize < 8 and integer_products() is not None:
+    is_small = dtype.itemsize == 1 and a.size * b.shape[-1] <= _FEW_OF_BYTES
+    if dtype.itemsize < 8 and not is_small and integer_products() is not None:
         found = _multiply_by_engine(a, b, out)
         if found is not None:
             return found

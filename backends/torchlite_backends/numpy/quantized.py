@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,13 +21,14 @@ from .blas import has_avx512_kernels
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
-_F4, _F8, _I4 = np.dtype("f4"), np.dtype("f8"), np.dtype("i4")
+_F4, _F8, _I4, _U1 = np.dtype("f4"), np.dtype("f8"), np.dtype("i4"), np.dtype("u1")
 _SPAN = 255  # the greatest difference of two levels
 _EXACT = 1 << 24  # of float32: all whole numbers up to this one
 _BLOCK = 1 << 21  # elements of a block of columns
 # Multiplications, and terms of a sum, for which BLAS takes no longer than the launches of an engine. A sum of so many
 # products of levels is exact in float32.
 _FEW, _SHORT = 1 << 18, 256
+_MOST_BOUND = 64  # functions that are kept for a matrix
 _RANGES = {np.dtype("u1"): (0, 255), np.dtype("i1"): (-128, 127)}
 
 
@@ -44,11 +46,11 @@ class Finish(NamedTuple):
         return _I4 if self.scale is None else _F4 if self.zero is None else self.zero.dtype
 
     def apply(self, total: np.ndarray, arrange: Callable) -> np.ndarray:
-        """Apply it to whole numbers in floating point, which may be overwritten. arrange: gives an array the dimensions
-        in which it broadcasts.
+        """Apply it to whole numbers, which may be overwritten: in floating point, or in int32. arrange: gives an array
+        the dimensions in which it broadcasts.
         """
         if self.bias is not None or self.scale is None:
-            total = (total if total.dtype == _F4 else total.astype(np.int64)).astype(_I4)
+            total = (total.astype(np.int64) if total.dtype == _F8 else total).astype(_I4, copy=False)
             if self.bias is not None:
                 total += arrange(self.bias)
             if self.scale is None:
@@ -89,11 +91,33 @@ def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None,
     is_small = input.size * other.shape[-1] <= _FEW and other.shape[-2] <= _SHORT
     engine = integer_products() if not is_small and input.size and other.size else None
     if engine is not None:
+        is_one = other.ndim == 2 and (input.ndim == 2 or input_zero is None or input_zero.size == 1)
+        out = engine.multiply_lines(input, other, input_zero, other_zero, finish) if is_one else None
+        if out is not None:
+            return out
         packed = engine.pack(other)
         out = None if packed is None else engine.multiply(input, packed, input_zero, other_zero, finish)
         if out is not None:
             return out
-    return _multiply_floats(input, _FloatMatrix(other, other_zero), input_zero, finish)
+    return _multiply_in_parts(input, other, input_zero, other_zero, finish)
+
+
+def _multiply_in_parts(
+    input: np.ndarray, other: np.ndarray, zero: np.ndarray | None, other_zero: np.ndarray | None, finish: Finish
+) -> np.ndarray:
+    """Return the product with a matrix that is used once: float32 products of so few terms that all sums are exact."""
+    sizes = [_SPAN if z is not None or x.dtype == _U1 else 128 for x, z in ((input, zero), (other, other_zero))]
+    step, depth = _EXACT // (sizes[0] * sizes[1]), other.shape[-2]
+    zero = None if zero is None else _as_column(zero)
+    total: np.ndarray | None = None
+    for start in range(0, max(depth, 1), step):
+        left = _less_zero(input[..., start : start + step], zero, _F4)
+        part = deterministic_matmul(left, _less_zero(other[..., start : start + step, :], other_zero, _F4))
+        if depth > step:  # sums wrap around
+            part = part.astype(_I4)
+        total = part if total is None else np.add(total, part, out=total)
+    assert total is not None  # a depth of 0 has one part
+    return finish.apply(total, lambda x: x)
 
 
 class _FloatMatrix:
@@ -141,6 +165,7 @@ class _KeptMatrix:
         self.engine, self.zero, self.dtype = engine, zero, levels.dtype
         self.packed = None if engine is None or not levels.size else engine.pack(levels)
         self.floats = _FloatMatrix(levels, zero) if self.packed is None else None
+        self._bound: dict[tuple, tuple] = {}  # functions that the engine bound, with their constant arrays
 
     def levels(self) -> np.ndarray:
         """Return the levels."""
@@ -149,9 +174,42 @@ class _KeptMatrix:
         floats = self.floats.values  # type: ignore[union-attr]  # one of both is there
         return (floats if self.zero is None else floats + self.zero).astype(self.dtype)
 
+    def dynamic_linear(
+        self, input: np.ndarray, scale: np.ndarray, bias: np.ndarray | None, most: int, rectify: bool
+    ) -> np.ndarray | None:
+        """Return the result that the engine computes, None if it does not."""
+        rows = input.size // max(1, input.shape[-1])
+
+        def bind() -> Any:
+            return self.engine.bind_dynamic_linear(self.packed, self.zero, scale, bias, most, rectify, rows)
+
+        return self._run_bound((rows, most, rectify), (scale, bias), bind, input)
+
+    def _run_bound(self, key: tuple, constants: tuple, bind: Callable, input: np.ndarray) -> np.ndarray | None:
+        """Return the result of a bound function of the input's rows, which is kept as long as the constant arrays are
+        the same ones.
+        """
+        found = self._bound.get(key)
+        if found is None or not all(map(operator.is_, found[0], constants)):
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
+            found = self._bound[key] = constants, bind()
+        bound = found[1]
+        out = None if bound is None else bound(input if input.flags.c_contiguous else np.ascontiguousarray(input))
+        return out if out is None or input.ndim == 2 else out.reshape(*input.shape[:-1], out.shape[-1])
+
     def multiply(self, input: np.ndarray, zero: np.ndarray | None, finish: Finish) -> np.ndarray:
         if self.packed is not None:
-            out = self.engine.multiply(input, self.packed, zero, self.zero, finish)
+            out = None
+            if input.dtype == _U1 and input.size and (zero is None or zero.size == 1):
+                rows = input.size // input.shape[-1]
+
+                def bind() -> Any:
+                    return self.engine.bind_product(self.packed, zero, self.zero, finish, rows)
+
+                out = self._run_bound((rows,), (zero, *finish), bind, input)
+            else:
+                out = self.engine.multiply(input, self.packed, zero, self.zero, finish)
             if out is not None:
                 return out
         floats = self.floats or _FloatMatrix(self.levels(), self.zero)
@@ -170,24 +228,31 @@ def _constant_matmul(input, matrix, input_zero=None, bias=None, scale=None, out_
     return _kept(matrix).multiply(input, input_zero, Finish(bias, scale, out_zero))
 
 
-def _dynamic_linear(input, matrix, scale, bias, most):
-    form, engine = _kept(matrix), integer_products()
-    extremes = None if engine is None else engine.extremes(input)
-    low, high = (input.min(), input.max()) if extremes is None else extremes
+def _dynamic_linear(input, matrix, scale, bias, most, rectify=False):
+    form = _kept(matrix)
+    if form.packed is not None:
+        out = form.dynamic_linear(input, scale, bias, most, rectify)
+        if out is not None:
+            return out
+    low, high = input.min(), input.max()
     step, zero = choose_parameters(float(low), float(high), 0, most) if low == low and high == high else (0.1, 0)
     single = np.float32(step)
-    inverse = np.float32(1) / single
-    levels = None if extremes is None else engine.quantize_by_inverse(input, inverse, zero)
-    if levels is None:
-        wide = input * inverse
-        wide += np.float32(zero)
-        np.rint(wide, wide)
+    wide = input * (np.float32(1) / single)
+    wide += np.float32(zero)
+    np.rint(wide, wide)
+    if low != low or high != high:
         np.copyto(wide, 255, where=np.isnan(wide))
-        levels = np.clip(wide, 0, 255, wide).astype(np.uint8)
-    out = form.multiply(levels, np.asarray(zero, np.uint8), Finish(None, scale * single, None))
+    np.minimum(np.maximum(wide, 0, out=wide), 255, out=wide)
+    finish = Finish(None, scale * single, None)
+    if form.floats is not None:
+        wide -= np.float32(zero)
+        values = form.floats.values
+        out = finish.apply(deterministic_matmul(wide.astype(values.dtype, copy=False), values), lambda x: x)
+    else:
+        out = form.multiply(wide.astype(_U1), np.asarray(zero, _U1), finish)
     if bias is not None:
         out += bias
-    return out
+    return np.maximum(out, 0, out=out) if rectify else out
 
 
 # --- convolutions ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Products of floats with weights of eight and four bits.
+"""Products of floats with weights of half precision, eight and four bits.
 
 An engine multiplies few rows. For more rows, and without an engine, blocks of weights become float32 numbers for BLAS:
 never all weights at once.
@@ -10,24 +10,26 @@ import numpy as np
 
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
+from .half_casts import cast_half
 
-_F4 = np.dtype("f4")
+_F4, _F2 = np.dtype("f4"), np.dtype("f2")
 _BLOCK = 1 << 18  # elements of a block of float32 weights
 _INT4_ROWS = 64  # rows of a block of packed weights
-# Rows up to which an engine is faster than BLAS with converted weights, of eight and of four bits.
+# Rows up to which an engine is faster than BLAS with converted weights, of eight or 16 and of four bits.
 _FEW, _FEW_OF_INT4 = 8, 64
 
 
 def _int8_weight_product(input, weight, scales):
     if input.size and weight.size and len(input) <= _FEW and (engine := integer_products()) is not None:
         arrays = (np.ascontiguousarray(x) for x in (input, weight, scales))
-        found = engine.multiply_int8_weight(*arrays)
+        found = engine.multiply_weight(*arrays)
         if found is not None:
             return found
     out = np.empty((len(input), len(weight)), _F4)
     step = max(1, _BLOCK // max(1, weight.shape[1]))
     for start in range(0, len(weight), step):
-        part = weight[start : start + step].astype(_F4)
+        part = weight[start : start + step]
+        part = cast_half(part, _F4) if part.dtype == _F2 else part.astype(_F4)
         out[:, start : start + step] = deterministic_matmul(input, part.T)
     out *= scales
     return out

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from torchlite._types.quantized_levels import choose_parameters
 from torchlite_backends.cc import cxx_compiler, native_integer_gemm
 from torchlite_backends.cc.device import Device
 from torchlite_backends.cc.native_integer_gemm import IntegerProducts
@@ -18,7 +19,7 @@ SUMS = Finish(None, None, None)
 PAIRS = list(itertools.product(("u1", "i1"), repeat=2))
 
 
-@pytest.fixture(params=[0, 1, 2], ids=["best", "plain", "avx2"])
+@pytest.fixture(params=[0, 1, 2, 3], ids=["best", "plain", "avx2", "vnni"])
 def products(request, monkeypatch):
     monkeypatch.setattr(native_integer_gemm, "instructions", request.param)
     return IntegerProducts(Device())
@@ -152,7 +153,92 @@ def test_packed_operands_give_the_levels_back(products, dtype, depth, columns):
     assert found.dtype == given.dtype and np.array_equal(found, given)
 
 
-def test_levels_by_an_inverse(products):
-    x = np.random.default_rng(0).normal(size=(3, 700)).astype("f4")
-    found = products.quantize_by_inverse(x, np.float32(25), 64)
-    assert np.abs(found - np.clip(np.rint(x * np.float32(25) + 64), 0, 255)).max() <= 1
+def dynamic_layer(rng, rows, depth, columns, most, zero, with_bias, rectify):
+    """A bound layer, and its result for numbers as NumPy's kernel defines it, with a fused multiplication."""
+    weight = levels(rng, "i1", depth, columns)
+    b_zero = levels(rng, "i1", columns) if zero else None
+    scale = rng.uniform(0.01, 0.1, columns).astype("f4")
+    bias = rng.standard_normal(columns).astype("f4") if with_bias else None
+
+    def expected(x):
+        step, point = choose_parameters(float(x.min()), float(x.max()), 0, most)
+        factor = np.float32(1) / np.float32(step)
+        wide = np.rint((x.astype("f8") * factor + point).astype("f4")).clip(0, 255).astype("i8") - point
+        sums = wide @ (weight.astype("i8") - (b_zero.astype("i8") if zero else 0))
+        out = sums.astype("f4") * (scale * np.float32(step))
+        out = out if bias is None else out + bias
+        return np.maximum(out, 0) if rectify else out
+
+    def bind(products):
+        return products.bind_dynamic_linear(products.pack(weight), b_zero, scale, bias, most, rectify, rows)
+
+    return bind, expected
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 8, 13, 65, 300])
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_dynamic_linear(products, rows, zero, with_bias):
+    rng = np.random.default_rng(rows)
+    for depth, columns in ((1, 1), (70, 40), (300, 133)):
+        bind, expected = dynamic_layer(rng, rows, depth, columns, 255 if zero else 127, zero, with_bias, rows % 2 == 0)
+        layer = bind(products)
+        for x in (rng.standard_normal((rows, depth)), rng.random((rows, depth)) + 1, np.zeros((rows, depth))):
+            x = x.astype("f4")
+            assert np.array_equal(layer(x), expected(x))
+
+
+def test_dynamic_linear_on_several_threads(products, monkeypatch):
+    """The result does not depend on the threads that share the work."""
+    monkeypatch.setattr(native_integer_gemm, "_MULS_TO_SHARE", 1)
+    rng = np.random.default_rng(0)
+    for rows in (1, 9, 300):
+        bind, expected = dynamic_layer(rng, rows, 200, 130, 127, True, True, False)
+        layer = bind(products)
+        x = rng.standard_normal((rows, 200)).astype("f4")
+        for threads in (1, 2, 3):
+            monkeypatch.setattr(native_integer_gemm, "get_threads", lambda threads=threads: threads)
+            assert np.array_equal(layer(x), expected(x))
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_dynamic_linear_refuses_what_is_not_finite(products, strange):
+    rng = np.random.default_rng(0)
+    bind, _ = dynamic_layer(rng, 3, 20, 9, 127, False, False, False)
+    x = rng.standard_normal((3, 20)).astype("f4")
+    x[1, 7] = strange
+    assert bind(products)(x) is None
+    assert bind(products)(np.full((3, 20), 2e38, "f4") * np.array([1, -1] * 10, "f4")) is None
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+@pytest.mark.parametrize("rows", [1, 5, 8, 9, 16])
+def test_few_rows_with_a_transposed_matrix(products, left, right, rows):
+    """The matrix is not packed."""
+    rng = np.random.default_rng(rows)
+    for depth, columns in ((1, 1), (63, 31), (64, 32), (200, 70)):
+        for extreme in (False, True):
+            a, b = (
+                levels(rng, left, rows, depth, extreme=extreme),
+                levels(rng, right, columns, depth, extreme=extreme).T,
+            )
+            zeros = levels(rng, left, rows), levels(rng, right, columns)
+            for a_zero, b_zero in ((None, None), zeros, (zeros[0][:1], None)):
+                wide = [
+                    x.astype("i4") - (0 if z is None else z.astype("i4"))
+                    for x, z in ((a, None if a_zero is None else a_zero[:, None]), (b, b_zero))
+                ]
+                assert np.array_equal(products.multiply_lines(a, b, a_zero, b_zero, SUMS), wide[0] @ wide[1])
+    assert products.multiply_lines(a, np.ascontiguousarray(b), None, None, SUMS) is None
+    stack = levels(rng, left, 2, 3, 200)
+    assert np.array_equal(products.multiply_lines(stack, b, None, None, SUMS), stack.astype("i4") @ b.astype("i4"))
+
+
+@pytest.mark.parametrize("right", ["u1", "i1"])
+@pytest.mark.parametrize("shape", [(64, 32), (70, 33), (15, 64), (100, 100)])
+def test_packed_levels_of_transposed_matrices_are_given_back(products, right, shape):
+    b = levels(np.random.default_rng(1), right, *shape[::-1]).T
+    packed = products.pack(b)
+    assert np.array_equal(packed.unpack(b.dtype), b)
+    sums = (b.astype("i4") - packed.shift).sum(0)
+    assert np.array_equal(packed.sums[: shape[1]], sums)

@@ -1,4 +1,4 @@
-"""Native products with weights of eight and four bits against products of float64."""
+"""Native products with weights of half precision, eight and four bits against products of float64."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,22 @@ def test_eight_bits(engine_device, rows, columns, depth):
     rng = np.random.default_rng(rows * depth)
     x, scales = rng.normal(size=(rows, depth)).astype("f4"), rng.random(columns, "f4")
     weight = rng.integers(-128, 127, (columns, depth), "i1", endpoint=True)
-    got = native_weight_only.multiply_int8(engine_device, x, weight, scales)
+    got = native_weight_only.multiply_rows(engine_device, x, weight, scales)
     np.testing.assert_allclose(got, (x.astype("f8") @ weight.T) * scales, rtol=1e-5, atol=2e-3)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+@pytest.mark.parametrize(("columns", "depth"), [(17, 15), (33, 70), (70, 259)])
+def test_half_precision(engine_device, rows, columns, depth):
+    """Infinite, denormal and negative numbers among them."""
+    rng = np.random.default_rng(rows * depth)
+    x, scales = rng.normal(size=(rows, depth)).astype("f4"), np.ones(columns, "f4")
+    weight = rng.normal(size=(columns, depth)).astype("f2")
+    weight[:, :5] = [6e-8, -3e-6, 65504, -0.0, 2.0**-14]
+    weight[3, depth - 1], weight[4, 0] = np.inf, -np.inf
+    got = native_weight_only.multiply_rows(engine_device, x, weight, scales)
+    want = np.stack([row.astype("f8") @ weight.astype("f8").T for row in x])
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-2)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6])

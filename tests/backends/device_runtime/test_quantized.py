@@ -52,6 +52,63 @@ def test_sums_of_the_largest_levels_are_exact(left, right, device):
     product(extremes(left, 1, 1025), extremes(right, 1025, 40), None, least[1], device)
 
 
+@pytest.mark.parametrize("left", LIMITS)
+@pytest.mark.parametrize("right", LIMITS)
+@pytest.mark.parametrize("sizes", [(1, 700, 129), (3, 4, 1), (16, 36, 65), (17, 64, 64), (70, 300, 130), (40, 33, 9)])
+def test_product_with_a_transposed_matrix(sizes, left, right, rng, device):
+    """As the weights of linear layers lie. With a depth of a multiple of four, GPUs read four levels at a time."""
+    m, k, n = sizes
+    for make in (levels, lambda rng, *given: extremes(*given)):
+        a, b = make(rng, left, m, k), make(rng, right, n, k).T
+        rows, columns = levels(rng, left, m), levels(rng, right, n)
+        for a_zero, b_zero in [(None, None), (rows, columns), (np.array(rows[0]), None), (None, columns)]:
+            product(a, b, a_zero, b_zero, device)
+    scale = rng.uniform(1e-3, 1e-2, n).astype("float32")
+    given, want = product(a, b, None, None, device)
+    found = F._quantized_matmul(
+        *given, torch.from_numpy(rows[:1].astype("int32")).to(device), torch.from_numpy(scale).to(device)
+    )
+    np.testing.assert_array_equal(found.cpu().numpy(), (want + int(rows[0])).astype("float32") * scale)
+
+
+@pytest.mark.parametrize("sizes", [(1, 700, 129), (16, 36, 65), (70, 300, 130), (40, 64, 64)])
+def test_product_with_a_transposed_matrix_as_on_a_gpu(sizes, rng, any_form):
+    for left in LIMITS:
+        for right in LIMITS:
+            test_product_with_a_transposed_matrix(sizes, left, right, rng, any_form)
+
+
+@pytest.mark.parametrize("offset", [1, 4])
+def test_product_of_parts_of_arrays(offset, rng, device):
+    a, b = levels(rng, "uint8", 20, 64), levels(rng, "int8", 30, 64)
+    x, y = (torch.from_numpy(value).to(device).reshape(-1)[offset:] for value in (a, b))
+    x, y = x[: 18 * 64].reshape(18, 64), y[: 28 * 64].reshape(28, 64)
+    want = x.cpu().numpy().astype(np.int64) @ y.cpu().numpy().astype(np.int64).T
+    assert np.array_equal(F._quantized_matmul(x, y.t()).cpu().numpy(), want)
+
+
+def test_packed_weights_of_linear_layers(rng, device):
+    """Static and dynamic layers have the CPU's results, and give their weights back."""
+    weight = torch.quantize_per_channel(
+        torch.randn(33, 40), torch.rand(33) / 50 + 0.01, torch.zeros(33).long(), 0, torch.qint8
+    )
+    x, bias = torch.randn(5, 40), torch.randn(33)
+    q = torch.quantize_per_tensor(x, 0.05, 100, torch.quint8)
+    want: tuple = ()
+    for place in ("cpu", device):
+        packed = torch.ops.quantized.linear_prepack(weight.to(place), bias.to(place))
+        for _ in range(2):
+            found = (
+                torch.ops.quantized.linear_dynamic(x.to(place), packed).cpu(),
+                torch.ops.quantized.linear(q.to(place), packed, 0.1, 3).int_repr().cpu(),
+                packed.unpack()[0].int_repr().cpu(),
+            )
+            want = want or found
+            assert torch.equal(found[1], want[1]) and torch.equal(found[2], want[2])
+            torch.testing.assert_close(found[0], want[0], rtol=1e-5, atol=1e-5)
+    assert torch.equal(want[2], weight.int_repr())
+
+
 @pytest.mark.parametrize("m", [1, 6])
 @pytest.mark.parametrize("n", [1, 50])
 def test_bias_scale_and_levels(m, n, rng, device):

@@ -61,6 +61,8 @@ row(
     S(unsigned(2, 3, 7, 40), signed(3, 40, 30), unsigned(), signed(), None, scale(30)),
     S(unsigned(2, 0), signed(0, 3)),
     S(unsigned(0, 2), signed(2, 3), None, None, None, scale()),
+    S(unsigned(5, 64), signed(64, 1), unsigned(5), signed()),
+    S(signed(20, 64), unsigned(64, 70), signed(20), None, None, scale(70)),
     call=_call("_quantized_matmul"),
     oracle=_product,
     grad=False,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._types.devices import device as torch_device
-from torchlite_backends.kernel_sources.quantized import dynamic_quantize_source, levels_product_source
+from torchlite_backends.kernel_sources.quantized import (
+    dynamic_quantize_source,
+    levels_dot_source,
+    levels_product_source,
+)
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..core.array import Array, empty, make_view, row_major_layout
@@ -15,11 +18,13 @@ from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device, round_up_to_groups
 from ..core.pointwise_dispatch import cast
-from ..core.views import broadcast_view, reshape, select
+from ..core.views import broadcast_view, reshape, select, transpose
 
 _LIMITS = {"u8": (0, 255), "i8": (-128, 127)}
 # Rows of a work-item's tile, and vectors of a CPU's, whose columns are a cache line of levels.
 _ROWS, _VECTORS = 4, 4
+# Rows from which tiles are computed; items of a tile, and of a column.
+_MANY, _TILE_ITEMS, _DOT_LANES = 17, 256, 32
 # Elements of which one work-group finds the range and the levels.
 _MOST_OF_ONE_GROUP, _LANES = 1 << 17, 256
 
@@ -35,6 +40,23 @@ def _quantized_matmul(input, other, input_zero=None, other_zero=None, bias=None,
         else:
             _multiply_batch(input, other, out, *numbers)
     return out if out_zero is None else round_to_levels(out, out_zero)
+
+
+class _KeptLevels:
+    """The levels of a constant matrix as a processor's kernel reads them: row-major."""
+
+    def __init__(self, levels: Array) -> None:
+        self._levels = as_contiguous(levels)
+
+    def levels(self) -> Array:
+        """Return the levels."""
+        return self._levels
+
+
+def _constant_matmul(input, matrix, input_zero=None, bias=None, scale=None, out_zero=None):
+    if input.device.is_cpu and matrix.form is None:
+        matrix.keep(_KeptLevels(matrix.levels()))
+    return _quantized_matmul(input, matrix.levels(), input_zero, matrix.zero, bias, scale, out_zero)
 
 
 def round_to_levels(x: Array, zero: Array) -> Array:
@@ -61,16 +83,46 @@ def _launch_product(
     a: Array, b: Array, out: Array, a_zero: Array | None, b_zero: Array | None, bias: Array | None, scale: Array | None
 ) -> None:
     device, (m, k), n = a.device, a.shape, b.shape[1]
+    if not device.is_cpu and _launch_dots(a, b, out, a_zero, b_zero, bias, scale):
+        return
     key = ("levels_product", a.kind, b.kind, out.kind, m, k, n)
     found = device.plans.get(key)
     if found is None:
         found = device.plans[key] = _plan_product(device, a.kind, b.kind, out.kind, m, n)
     function, global_size, local_size, tiles = found
-    given: list[Any] = [as_contiguous(x) if x is not None else None for x in (a, b, a_zero, b_zero, bias, scale)]
-    steps = [-1 if x is None else 0 if x.size == 1 else 1 for x in given[2:]]
-    spare = (given[0], given[1], out, out)  # in the place of numbers that there are not
-    numbers = [instead if x is None else x for x, instead in zip(given[2:], spare, strict=True)]
-    function(global_size, local_size, given[0], given[1], *numbers, out, m, n, k, *steps, tiles)
+    a, b = as_contiguous(a), as_contiguous(b)
+    numbers, steps = _numbers_and_steps(a, b, out, a_zero, b_zero, bias, scale)
+    function(global_size, local_size, a, b, *numbers, out, m, n, k, *steps, tiles)
+
+
+def _numbers_and_steps(a: Array, b: Array, out: Array, *given: Array | None) -> tuple[list[Array], list[int]]:
+    """Return zero points, biases and scales, with other arrays in the place of those that there are not, and the step
+    from one number to the next.
+    """
+    numbers = [instead if x is None else as_contiguous(x) for x, instead in zip(given, (a, b, out, out), strict=True)]
+    return numbers, [-1 if x is None else 0 if x.size == 1 else 1 for x in given]
+
+
+def _launch_dots(a: Array, b: Array, out: Array, *given: Array | None) -> bool:
+    """Multiply rows of words of four levels. Return False for matrices that must not be read so."""
+    device, (m, k), n = a.device, a.shape, b.shape[1]
+    if k % 4 or not k or device.max_group < _TILE_ITEMS:
+        return False
+    if m < _MANY and (b.steps[0] != 1 or n > 1 and b.steps[1] != k):
+        return False
+    a, turned = as_contiguous(a), as_contiguous(transpose(b, 0, 1))
+    if any((getattr(x.buffer, "ptr", 0) + x.offset) % 4 for x in (a, turned)):
+        return False
+    name = "levels_dot_rows" if m < _MANY else "levels_dot_tiles"
+    function = device.function(
+        levels_dot_source(a.kind, b.kind, _DOT_LANES), name, "pppppppiiiiiiii", (), A=a.kind, B=b.kind, U=out.kind,
+        SCALED=str(int(out.kind == "f32")),
+    )  # fmt: skip
+    numbers, steps = _numbers_and_steps(a, turned, out, *given)
+    across = -(-n // 64)
+    groups, items = (n, _DOT_LANES) if m < _MANY else (across * -(-m // 64), _TILE_ITEMS)
+    function((groups * items,), (items,), a, turned, *numbers, out, m, n, k // 4, *steps, across)
+    return True
 
 
 def _plan_product(device: Device, a_kind: str, b_kind: str, out_kind: str, m: int, n: int) -> tuple:

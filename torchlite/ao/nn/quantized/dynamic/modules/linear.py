@@ -33,8 +33,12 @@ class Linear(linear.Linear):
         return "x: Tensor", f"return torch.to({call}, ops.prim.dtype(x))", "Tensor"
 
     def forward(self, x: Tensor) -> Tensor:
-        name, *rest = self._call()
-        return getattr(torch.ops.quantized, name)(x, self._packed_params._packed_params, *rest).to(x.dtype)
+        layer = self._packed_params
+        if layer.dtype is torch.float16:
+            out = getattr(torch.ops.quantized, f"{self._op}_fp16")(x, layer._packed_params)
+        else:
+            out = getattr(torch.ops.quantized, self._op)(x, layer._packed_params, True)
+        return out.to(x.dtype)
 
     def _call(self) -> list[Any]:
         """The op's name, and its arguments after the weight. Inputs of weights of eight bits are reduced to 7 bits."""
