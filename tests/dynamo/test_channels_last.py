@@ -27,6 +27,7 @@ def always(monkeypatch):
 
     monkeypatch.setattr(channels_last, "_MIN_MULS_TO_BEGIN", 0)
     monkeypatch.setattr(channels_last, "_COST_PER_COPY", 0.0)
+    monkeypatch.setattr(channels_last, "_COST_PER_STRIDED_COPY", 0.0)
     monkeypatch.setattr(kernels, "_estimate_gain", lambda *_: 1.0)
 
 
@@ -78,6 +79,15 @@ def test_chain_of_convolutions():
     assert text.count("_to_last") == text.count("_from_last") == 1
     assert text.count("_last_convolution") >= 4 and text.count("_chain_") == 3
     assert not any(line.lstrip().startswith(("convolution", "chain")) for line in text.splitlines())
+
+
+def test_images_with_other_strides(always):
+    """Sequences whose channels are last are no copy; others are copied."""
+    net = Network(lambda m, x: m[0](x.permute(0, 2, 1)[..., None]).amax(2), nn.Conv2d(64, 64, (5, 1)))
+    assert "_last_convolution" in replayed(net, torch.randn(1, 96, 64))
+    net = Network(lambda m, x: torch.cat([m[0](x[..., ::2]), x[..., 1::2]], 1), conv(32, 32))
+    text = replayed(net, torch.randn(2, 32, 24, 48))
+    assert "_strided_to_last" in text and "_last_convolution" in text
 
 
 def test_one_convolution_between_other_ops_stays():

@@ -28,8 +28,9 @@ _CONVOLUTIONS = ("convolution", "_fused_conv_bn")
 _ORDER = (0, 2, 3, 1)  # PyTorch's dimensions in the order of those with channels last
 _PLACES = (0, 3, 1, 2)  # the reverse
 _F32 = np.dtype(np.float32)
-# Nanoseconds: what a result gains that is in this order, and what a copy of a number into the other order costs.
-_GAIN_PER_RESULT, _COST_PER_COPY = 0.05, 0.4
+# Nanoseconds: what a result gains that is in this order, and what a copy of a number into the other order costs, from
+# arrays that are contiguous and others.
+_GAIN_PER_RESULT, _COST_PER_COPY, _COST_PER_STRIDED_COPY = 0.05, 0.4, 1.6
 # Multiplications for each number that a convolution reads or writes, from which it begins a region.
 _MIN_MULS_TO_BEGIN = 8
 
@@ -186,11 +187,12 @@ class _Attempt:
             self.held[found] = share_equal(raw.reshape(_as_4d(raw.shape)).transpose(_ORDER).copy())
             self.layouts[found] = self.held[found].shape, _F32, True
             return Slot(found)
-        shape = self.layouts[number][0]
-        if len(shape) != 4 or not self.layouts[number][2]:
+        shape, _, is_contiguous = self.layouts[number]
+        if len(shape) != 4:
             return None
-        self.last[number] = self._copy(number, shape, _reorder(shape), "to_last")
-        return Slot(self.last[number])
+        copy = self._copy(number, shape, _reorder(shape), "to_last") if is_contiguous else self._copy_strided(number)
+        self.last[number] = copy
+        return Slot(copy)
 
     def _copy(self, number: int, shape: tuple, wanted: tuple, name: str) -> int:
         """Append a copy into the other order; `shape` is in PyTorch's. It is a view if the order is the same."""
@@ -202,6 +204,14 @@ class _Attempt:
         kernel = self._bind(name, (Slot(number),), shape, shape)
         self.steps.append(Step(f"_{name}", kernel, (Slot(number),), {}, Slot(found)))
         self._join([found], -_COST_PER_COPY * math.prod(shape))
+        return found
+
+    def _copy_strided(self, number: int) -> int:
+        """Append a copy of an array with other strides into the order with channels last, a view if it has that."""
+        shape = self.layouts[number][0]
+        found = self._new_slot(_reorder(shape), near=number if number in self.memory else None)
+        self.steps.append(Step("_strided_to_last", _put_channels_last, (Slot(number),), {}, Slot(found)))
+        self._join([found], -_COST_PER_STRIDED_COPY * math.prod(shape))
         return found
 
     def _write_plain(self, number: int) -> None:
@@ -405,6 +415,11 @@ class _Attempt:
             args.append(value)
         self._set_last(step.out, step.kernel, tuple(args), step.name, step.line)
         return True
+
+
+def _put_channels_last(x: np.ndarray) -> np.ndarray:
+    """Return images with channels last."""
+    return np.ascontiguousarray(x.transpose(_ORDER))
 
 
 def _take_places(places: np.ndarray, size: tuple, x: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .cast_elimination import is_cast_back, is_narrow_cast
 from .fusion_groups import FusionGroup, form_fusion_groups, pointwise_shape
 from .program_ir import Layouts, Program, Slot, Step
@@ -13,6 +15,7 @@ from .program_ir import Layouts, Program, Slot, Step
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
 
+_F32 = np.dtype(np.float32)
 # A call of the interpreter takes 2 microseconds, as four calls of NumPy's or 4096 numbers of one op.
 _LEAST_STEPS, _LEAST_NUMBERS = 4, 1 << 12
 
@@ -46,7 +49,7 @@ def bind_chains(program: Program, layouts: Layouts, backend: AnyBackend) -> Prog
             one = FusionGroup(shape, [one], given=list(dict.fromkeys(one.uses())), outs=[one.out.number])
         read = {*one.outs, *(() if one.ending is None else one.ending.uses())}
         outs = [n for step in one.steps for n in step.makes() if n in read]
-        found = _bind(replace(one, outs=outs), layouts, backend)
+        found = _bind(replace(one, outs=outs), layouts, program.held, backend)
         steps += one.steps if found is None else [found]
         steps += [] if one.ending is None else [one.ending]
     return replace(program, steps=steps)
@@ -67,20 +70,22 @@ def _operands_of(step: Step) -> tuple:
     return args
 
 
-def _bind(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> Step | None:
+def _bind(group: FusionGroup, layouts: Layouts, held: dict[int, Any], backend: AnyBackend) -> Step | None:
     if len(group.steps) < _LEAST_STEPS and len(group.steps) * math.prod(group.shape) < _LEAST_NUMBERS:
         return None
-    numbers = {n: i for i, n in enumerate(group.given)}
+    constants = {n: held[n].item() for n in group.given if n in held and held[n].size == 1 and held[n].dtype == _F32}
+    given = [n for n in group.given if n not in constants]
+    numbers: dict[int, Any] = {n: i for i, n in enumerate(given)} | constants
     steps: list[tuple[str, tuple]] = []
     for step in group.steps:
         operands = [numbers[v.number] if v.__class__ is Slot else float(v) for v in _operands_of(step)]
         if step.name == "_clamp_scalars":
             steps.append(("clamp_min", (operands[0], operands[1])))
-            operands = [len(group.given) + len(steps) - 1, operands[2]]
-        numbers[step.out.number] = len(group.given) + len(steps)
+            operands = [len(given) + len(steps) - 1, operands[2]]
+        numbers[step.out.number] = len(given) + len(steps)
         steps.append((_OTHER_NAMES.get(step.name, step.name), tuple(operands)))
-    shapes = [layouts[n][0] for n in group.given]
-    dtypes = {numbers[n]: layouts[n][1] for n in (*group.given, *group.outs) if layouts[n][1].itemsize == 1}
+    shapes = [layouts[n][0] for n in given]
+    dtypes = {numbers[n]: layouts[n][1] for n in (*given, *group.outs) if layouts[n][1].itemsize == 1}
     kernel = backend.bind_chain(group.shape, shapes, steps, [numbers[n] for n in group.outs], dtypes)
     if kernel is None:
         return None
@@ -88,6 +93,4 @@ def _bind(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -> Step | N
     # The kernel takes arrays of these shapes only: its name is no op's, so that no later pass cuts the step in blocks.
     name = "chain_" + "_".join(step.name.strip("_") for step in group.steps)[:60]
     outs: Any = tuple(map(Slot, group.outs))
-    return Step(
-        name, kernel, tuple(map(Slot, group.given)), {}, outs[0] if len(outs) == 1 else outs, group.steps[0].line
-    )
+    return Step(name, kernel, tuple(map(Slot, given)), {}, outs[0] if len(outs) == 1 else outs, group.steps[0].line)

@@ -8,7 +8,9 @@ ends of rows. A position outside of the image is read from a row of zeros.
 SOURCE = r"""
 // --- images with channels last ----------------------------------------------------------------------
 
-enum { LM = W == 16 ? 12 : 6 };
+// Positions of a tile, and how many numbers ahead of their use weights are asked for: they may
+// lie in the last cache, and the processor fetches no more than a page of its own accord.
+enum { LM = W == 16 ? 12 : 6, AHEAD = 1024 };
 
 // The first n numbers of a vector, and the reverse.
 INLINE V few_at(const float* x, i64 n) {
@@ -92,7 +94,10 @@ static void last_tile(const float* const* from, i64 apart, i64 taps, i64 channel
         for (int i = 0; i < M; i++) x[i] = from[t * apart + i] + first;
         for (i64 c = 0; c < count; c++, w += N * W) {
             V right[N];
-            for (int j = 0; j < N; j++) right[j] = *(const V*)(w + j * W);
+            for (int j = 0; j < N; j++) {
+                right[j] = *(const V*)(w + j * W);
+                __builtin_prefetch(w + AHEAD + j * W);
+            }
             for (int i = 0; i < M; i++) {
                 const float left = x[i][c];
                 for (int j = 0; j < N; j++) sum[i][j] += left * right[j];

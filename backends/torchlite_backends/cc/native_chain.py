@@ -46,7 +46,13 @@ SOURCE = (
     + CPP
     + f"const i64 LENGTH = {_BLOCK}, REGISTERS = {_REGISTERS};\n"
     + r"""
+#if defined(__AVX512F__)
 const int W = 16;
+#elif defined(__AVX__) || !defined(__x86_64__)
+const int W = 8;
+#else
+const int W = 4;
+#endif
 typedef Vector<float, W> V;
 // `operands` are rows of five: a register; 0 for an array, 1 for a number, 2 for an array that is repeated, 3 for a
 // result; for a repeated array the length of a run of one number and how many numbers there are, for a number its bits;
@@ -186,6 +192,13 @@ def has_op(name: str, count: int) -> bool:
     return name in _NAMES and count == 1 + (name in _BINARY)
 
 
+def _simplify(step: tuple) -> tuple:
+    """Return a step that computes the same faster."""
+    name, operands = step
+    is_square = name == "pow" and operands[1].__class__ is float and operands[1] == 2.0
+    return ("square", operands[:1]) if is_square else step
+
+
 class _Builder:
     """Registers and code of a chain. Values are numbered: first the arrays, then the results of the steps. dtypes: of
     the values that are not float32.
@@ -196,7 +209,7 @@ class _Builder:
         self.operands: list[tuple[int, int, int, int, int]] = []
         self.code: list[tuple[int, int, int, int]] = []
         self.registers: dict[int, int] = {}
-        self.numbers: dict[float, int] = {}
+        self.numbers: dict[int, int] = {}  # registers by the bits of their number
         self.order: list[int] = []  # values whose arrays the interpreter gets
         self.count = 0
         for value, given_shape in enumerate(given):
@@ -205,7 +218,7 @@ class _Builder:
             self._add_operand(value, _RESULT)
         last = {v: at for at, (_, operands) in enumerate(steps) for v in operands if v.__class__ is int}
         free: list[int] = []
-        for at, (name, operands) in enumerate(steps):
+        for at, (name, operands) in enumerate(map(_simplify, steps)):
             sources = [self._register(v) for v in operands]
             value = len(given) + at
             for v in {v for v in operands if v.__class__ is int and v >= len(given) and v not in outs}:
@@ -223,10 +236,11 @@ class _Builder:
         """Return the register of a value, or of a number, which is a float."""
         if value.__class__ is int:
             return self.registers[value]
-        found = self.numbers.get(value)
+        (bits,) = struct.unpack("i", struct.pack("f", value))
+        found = self.numbers.get(bits)
         if found is None:
-            found = self.numbers[value] = self._new_register()
-            self.operands.append((found, _NUMBER, struct.unpack("i", struct.pack("f", value))[0], 0, 0))
+            found = self.numbers[bits] = self._new_register()
+            self.operands.append((found, _NUMBER, bits, 0, 0))
         return found
 
     def _add_operand(self, value: int, kind: int, run: int = 0, count: int = 0) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite_backends.cc import channels_last, convolution, cxx_compiler, native_chain
-from torchlite_backends.cc.device import Device
+from torchlite_backends.cc.device import Device, address
 from torchlite_backends.numpy.bound_kernels import PoolGeometry
 from torchlite_backends.numpy.conv_geometry import get_conv_geometry
 
@@ -104,6 +104,18 @@ def test_convolution(run, threads, case, limits):
     assert found.shape == (plan.batch, *plan.out, plan.filters)
     assert_close(from_last(found), convolved(plan, x, weight, bias, LIMITS[limits]))
     np.testing.assert_array_equal(bound(to_last(x)), found)
+
+
+def test_packed_weights_begin_at_a_cache_line():
+    for groups in (1, 2):
+        packed = channels_last.pack_weights(numbers(groups, 36, 24, 3, 3), groups, 16)
+        assert address(packed) % 64 == 0 and packed.flags.c_contiguous
+
+
+def test_parts_have_equally_many_positions(run):
+    plan = get_conv_geometry(1, 512, 512, (7, 7), (1, 1), (1, 1), (0, 0), (1, 1), 1)
+    bound = channels_last.bind_convolution(run, plan, numbers(0, 512, 512, 1, 1), None, None)
+    assert (bound._parts, bound._fixed[8 * 7 : 8 * 8]) == (5, (10).to_bytes(8, "little"))  # of 49
 
 
 @pytest.mark.parametrize("case", ["1x1", "first layer", "filtering, odd", "depthwise", "groups"])

@@ -54,6 +54,16 @@ def test_op(name, size):
     np.testing.assert_allclose(got, want.astype("f4"), rtol=3e-6, atol=1e-6)
 
 
+def test_zeros_of_both_signs_are_two_numbers():
+    got = run((2,), [np.array([-0.0, 0.0])], [("add", (0, 0.0)), ("add", (0, -0.0))], [1, 2])
+    assert np.signbit(got[0]).tolist() == [False, False] and np.signbit(got[1]).tolist() == [True, False]
+
+
+def test_squares():
+    x = np.array([-3.0, 0.5, np.inf, np.nan], "f4")
+    np.testing.assert_array_equal(run((4,), [x], [("pow", (0, 2.0))], [1]), x * x)
+
+
 def test_set_of_ops():
     assert set(native_chain._NAMES) == set(REFERENCE)
     assert not native_chain.has_op("add", 1) and not native_chain.has_op("lgamma", 1)
