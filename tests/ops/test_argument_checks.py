@@ -428,3 +428,20 @@ def test_unique_slices_with_nan_are_distinct(device):
 def test_a_float_is_no_integer(call, device):
     with pytest.raises(TypeError, match="must be int|must be tuple of ints|invalid combination|as an integer"):
         call(torch.ones(1, 6, 6, device=device))
+
+
+FLOATS_FOR_INTEGERS = {
+    "conv2d": lambda: F.conv2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2), groups=1.0),
+    "conv_transpose1d": lambda: F.conv_transpose1d(torch.ones(1, 1, 2), torch.ones(1, 1, 2), groups=1.0),
+    "layer_norm": lambda: F.layer_norm(torch.ones(2, 2), (2, 2.0)),
+    "rms_norm": lambda: F.rms_norm(torch.ones(2, 2), [2, 2.0]),
+    "istft": lambda: torch.istft(torch.ones(3, 5) + 0j, 4, win_length=4.0),
+    "unflatten": lambda: torch.ones(4).unflatten(0, (2, 2.0)),
+    "fftn": lambda: torch.fft.fftn(torch.ones(2, 2), s=(2, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS_FOR_INTEGERS)
+def test_floats_are_no_integers(name):
+    with pytest.raises(TypeError, match="float"):
+        FLOATS_FOR_INTEGERS[name]()
