@@ -667,6 +667,8 @@ _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
     n = operator.index(n)
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
     dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
@@ -675,7 +677,7 @@ def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
     result = call.create_tensor("_arange", 0, count, 1, dtype, device=where)
     if first is not None:
         result = result - (result >= first).to(dtype) * n
-    result = result * (1.0 / (n * d) if n else 0.0)
+    result = result * (1.0 / (n * d) if n * d else math.inf)
     if out is not None:
         if out.numel() == count:
             result = result.reshape(out.shape)
