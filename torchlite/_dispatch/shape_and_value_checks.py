@@ -289,6 +289,11 @@ def check_search(keys, values) -> None:
     common = promote_types(from_np(keys.dtype), from_np(values.dtype))
     if common.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{common.scalar_name}'")
+    if not values_shape and len(keys_shape) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(keys_shape)}) and input value's dim(0) numel(1)"
+        )
     if len(keys_shape) > 1 and keys_shape[:-1] != values_shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
