@@ -141,6 +141,8 @@ def _lobpcg_batch(
         return LOBPCG(A, B, X, iK, iparams, fparams, bparams, method, tracker).run()
     flat: list[Any] = [None if a is None else a.reshape(-1, *a.shape[-2:]) for a in (A, B, X)]
     pairs = []
+    if not math.prod(batch):
+        return A.new_empty((*batch, k)), A.new_empty((*batch, m, k))
     for i in range(math.prod(batch)):
         parts: list[Any] = [None if part is None else part[i] for part in flat]
         pairs.append(LOBPCG(parts[0], parts[1], parts[2], iK, iparams, fparams, bparams, method, tracker).run())

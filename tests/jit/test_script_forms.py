@@ -427,3 +427,21 @@ def test_script_object_is_the_class_of_program_objects():
 
 def lambda_free_point(x: int):
     return Point(x)
+
+
+def on_one_device(tensors: list[torch.Tensor]) -> bool:
+    return all(tensors[0].device == x.device for x in tensors)
+
+
+def joined(words: list[str]) -> str:
+    return ",".join(word + "!" for word in words)
+
+
+def doubled(numbers: list[int]) -> int:
+    return sum(2 * n for n in numbers)
+
+
+def test_generator_expressions_are_lists():
+    assert torch.jit.script(on_one_device)([torch.ones(1), torch.ones(2)]) is True
+    assert torch.jit.script(joined)(["a", "b"]) == "a!,b!"
+    assert torch.jit.script(doubled)([1, 2]) == 6

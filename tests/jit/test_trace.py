@@ -201,3 +201,18 @@ def test_nodes_of_a_graph():
     assert [node.kind() for node in graph.nodes()] == ["aten::relu", *["prim::Constant"] * 2, "aten::add"]
     assert not any(node.isNondeterministic() for node in graph.nodes())
     assert [str(node).partition(" = ")[2] for node in graph.findAllNodes("aten::relu")] == ["aten::relu(%x)"]
+
+
+def test_the_function_gets_the_tensors_of_the_caller():
+    x, seen = torch.ones(2), []
+    torch.jit.trace(lambda a, b, c: (seen.append((a is x, b is x, c["k"] is x)), a + b + c["k"])[1], (x, x, {"k": x}))
+    assert seen[0] == (True, False, False)
+    y = torch.ones(2, requires_grad=True) * 2
+    torch.jit.trace(lambda a: (seen.append(a is y), a * 2)[1], (y,), check_trace=False)
+    assert seen[-1] is True
+
+
+def test_writes_to_inputs_reach_the_caller():
+    x = torch.zeros(2)
+    traced = torch.jit.trace(lambda a: a.add_(1) * 2, x, check_trace=False)
+    assert x.tolist() == [1, 1] and traced(x).tolist() == [4, 4] and x.tolist() == [2, 2]

@@ -178,3 +178,24 @@ def test_a_buffer_in_the_place_of_an_attribute(before, persistent):
     module.y = nn.Buffer(torch.zeros(3), persistent=persistent)
     assert [name for name, _ in module.named_buffers()] == ["y"] and module.y.shape == (3,)
     assert list(module.state_dict()) == ["y"] * persistent
+
+
+def test_ops_in_a_class_body_do_not_bind():
+    class Base(nn.Module):
+        conv = torch.conv2d
+        act = torch.relu
+
+        def forward(self, x):
+            return self.act(self.conv(x, torch.ones(1, 1, 2, 2)))
+
+    class Derived(Base):
+        conv = torch.conv_transpose2d
+        join = staticmethod(torch.add)
+
+        def helper(self):
+            return self
+
+    x = torch.ones(1, 1, 2, 2)
+    assert Base()(x).tolist() == [[[[4.0]]]] and Derived()(x).shape == (1, 1, 3, 3)
+    made = Derived()
+    assert made.helper() is made and made.join(x, x)[0, 0, 0, 0] == 2 and Base.act(-x).max() == 0

@@ -428,3 +428,42 @@ def test_unique_slices_with_nan_are_distinct(device):
 def test_a_float_is_no_integer(call, device):
     with pytest.raises(TypeError, match="must be int|must be tuple of ints|invalid combination|as an integer"):
         call(torch.ones(1, 6, 6, device=device))
+
+
+FLOATS_FOR_INTEGERS = {
+    "conv2d": lambda: F.conv2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2), groups=1.0),
+    "conv_transpose1d": lambda: F.conv_transpose1d(torch.ones(1, 1, 2), torch.ones(1, 1, 2), groups=1.0),
+    "layer_norm": lambda: F.layer_norm(torch.ones(2, 2), (2, 2.0)),
+    "rms_norm": lambda: F.rms_norm(torch.ones(2, 2), [2, 2.0]),
+    "istft": lambda: torch.istft(torch.ones(3, 5) + 0j, 4, win_length=4.0),
+    "unflatten": lambda: torch.ones(4).unflatten(0, (2, 2.0)),
+    "fftn": lambda: torch.fft.fftn(torch.ones(2, 2), s=(2, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS_FOR_INTEGERS)
+def test_floats_are_no_integers(name):
+    with pytest.raises(TypeError, match="float"):
+        FLOATS_FOR_INTEGERS[name]()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "int32"), [("float32", False), ("int32", False), ("int64", True)], ids=["float32", "int32", "int64"]
+)
+def test_searches_write_indices_of_their_dtype(dtype, int32):
+    out, bounds = torch.empty(0, dtype=getattr(torch, dtype)), torch.tensor([1.0, 2.0])
+    for search in (lambda: torch.bucketize(bounds, bounds, out_int32=int32, out=out),
+                   lambda: torch.searchsorted(bounds, bounds, out_int32=int32, out=out)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="output tensor's dtype is wrong"):
+            search()
+
+
+def test_frequencies_of_degenerate_distances():
+    assert torch.fft.rfftfreq(4, d=0.0).tolist()[1:] == [float("inf")] * 2
+    with pytest.raises(RuntimeError, match="negative dimension -1"):
+        torch.fft.fftfreq(-1)
+
+
+def test_lobpcg_of_no_matrices():
+    values, vectors = torch.lobpcg(torch.zeros(0, 3, 3), 1)
+    assert values.shape == (0, 1) and vectors.shape == (0, 3, 1)

@@ -375,3 +375,10 @@ def test_a_size_that_is_a_tensor_of_one_integer(n):
     assert torch.eye(n).shape == torch.eye(3, n).shape == (3, 3)
     with pytest.raises(TypeError, match=r"eye\(\): argument 'n' \(position 1\) must be int"):
         torch.eye(torch.tensor(3.0))
+
+
+def test_empty_leaves_what_a_given_tensor_holds(device):
+    given = torch.arange(4.0, device=device)
+    assert torch.empty(4, out=given) is given and given.tolist() == [0, 1, 2, 3]
+    assert torch.empty(2, 2, out=given).tolist() == [[0, 1], [2, 3]]
+    assert torch.empty(2, out=given).tolist() == [0, 1]

@@ -52,3 +52,82 @@ def test_a_histogram_of_a_range_beyond_the_dtype(dtype, large, device):
 def test_a_histogram_of_a_range_beyond_float64():
     x = torch.tensor([1e308, -1e308, 0], dtype=torch.float64)
     assert torch.histc(x, 4).tolist() == [1, 0, 1, 1]
+
+
+def _norms(x, weight, bias):
+    rows, columns = x.shape
+    blocks = x.reshape(rows, 4, -1)
+    return {
+        "layer_norm": F.layer_norm(x, (columns,), weight, bias),
+        "layer_norm without weights": F.layer_norm(x, (columns,)),
+        "rms_norm": F.rms_norm(x, (columns,), weight),
+        "group_norm": F.group_norm(blocks, 2, weight[:4], bias[:4]),
+        "instance_norm": F.instance_norm(blocks, None, None, weight[:4], bias[:4]),
+        "batch_norm": F.batch_norm(blocks, None, None, weight[:4], bias[:4], True),
+    }
+
+
+@pytest.mark.parametrize("size", [1e15, 1e19, 1e30, 1.5e38])
+@pytest.mark.parametrize("shape", [(1, 24), (6, 40), (40, 700), (2, 20000)])
+def test_norms_of_elements_whose_squares_overflow(shape, size, device):
+    """Values and gradients are those of float64, as long as the elements and their spread are float32 numbers."""
+    rng = torch.Generator().manual_seed(0)
+    drawn = torch.rand(shape, generator=rng, dtype=torch.float64) * 2 - 1
+    drawn[0] += 0.5  # a mean that is far from 0
+    given = (drawn * size, torch.rand(shape[1], generator=rng) + 0.5, torch.rand(shape[1], generator=rng))
+    grad = torch.rand(shape, generator=rng) - 0.5
+    results = []
+    for dtype, where in ((torch.float64, "cpu"), (torch.float32, device)):
+        inputs = [t.to(where, dtype).requires_grad_() for t in given]
+        results.append({})
+        for name, out in _norms(*inputs).items():
+            upstream = grad.to(where, dtype).reshape(out.shape)
+            found = torch.autograd.grad(out, inputs, upstream, allow_unused=True, retain_graph=True)
+            results[-1][name] = [out.detach(), *found]
+    for name, expected in results[0].items():
+        for found, wanted in zip(results[1][name], expected, strict=True):
+            if wanted is not None:
+                largest = wanted.abs().max().item()
+                found = found.cpu().double() / max(largest, 1e-37)
+                torch.testing.assert_close(found, wanted / max(largest, 1e-37), rtol=0, atol=1e-5, msg=name)
+
+
+@pytest.mark.parametrize("layout", [(16, 40), (16, 40, 1), (8, 40, 2)])
+def test_batch_norm_of_channels_of_all_sizes(layout, device):
+    """Channels whose variance overflows change nothing in the others. Their running variance is infinite."""
+    rng = torch.Generator().manual_seed(0)
+    x = (torch.rand(16, 40, generator=rng, dtype=torch.float64) * 2 - 1) * 10.0 ** torch.arange(-2, 38)
+    x = x.reshape(-1, 2, 40).movedim(1, 2) if layout == (8, 40, 2) else x.reshape(layout)
+    results = []
+    for dtype, where in ((torch.float64, "cpu"), (torch.float32, device)):
+        given, weight = x.to(where, dtype).contiguous().requires_grad_(), torch.ones(40, dtype=dtype, device=where)
+        mean, var = torch.zeros(40, dtype=dtype, device=where), torch.zeros(40, dtype=dtype, device=where)
+        out = F.batch_norm(given, mean, var, weight.requires_grad_(), None, True)
+        upstream = torch.linspace(-1, 1, 640).sin().reshape(layout).to(where, dtype)
+        results.append(
+            [t.detach().cpu().double() for t in (out, mean, var, *torch.autograd.grad(out, (given, weight), upstream))]
+        )
+    for found, expected in zip(results[1], results[0], strict=True):
+        dims = [d for d in range(expected.ndim) if d != 1] if expected.ndim > 1 else []
+        largest = expected.abs().amax(dims, keepdim=True) if dims else expected.abs()
+        fits = (largest < 1e37).expand(expected.shape)
+        assert torch.isinf(found[(largest > 1e39).expand(expected.shape)]).all()
+        torch.testing.assert_close((found / largest)[fits], (expected / largest)[fits], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_norms_of_numbers_that_are_none(bad, device):
+    x = torch.full((3, 8), 1e20, device=device)
+    x[0, 1], x[1, 2] = -1e20, bad
+    out = F.layer_norm(x, (8,))
+    assert out[0].isfinite().all() and out[0, 1] < -2 and out[1].isnan().all() and (out[2] == 0).all()
+
+
+def test_layer_norm_of_large_float64():
+    x = torch.tensor([[1e200, -1e200, 3e200]], dtype=torch.float64, requires_grad=True)
+    out = F.layer_norm(x, (3,))
+    torch.testing.assert_close(out, F.layer_norm(x / 1e200, (3,), eps=0.0))
+    out[0, 0].backward()
+    small = (x.detach() / 1e200).requires_grad_()
+    F.layer_norm(small, (3,), eps=0.0)[0, 0].backward()
+    torch.testing.assert_close(x.grad * 1e200, small.grad)

@@ -120,3 +120,19 @@ def test_gradient_of_sinc_does_not_underflow(device):
     x = T([5e-38, 1e-30], device=device, requires_grad=True)
     torch.sinc(x).sum().backward()
     assert x.grad.tolist() == pytest.approx([-(math.pi**2) / 3 * 5e-38, -(math.pi**2) / 3 * 1e-30], rel=1e-5, abs=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["i1", "i1e"])
+def test_derivatives_of_bessel_functions_near_zero(name, dtype):
+    """i1 is x / 2 + x^3 / 16 + ..., and i1e exp(-abs(x)) times that: no digits are lost near 0."""
+    x = torch.tensor([-1e-3, -1e-8, -1e-30, 1e-30, 1e-8, 1e-3], dtype=dtype, requires_grad=True)
+    (first,) = torch.autograd.grad(getattr(torch.special, name)(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    small = x.detach()
+    if name == "i1":
+        expected = 0.5 + 3 * small**2 / 16, 3 * small / 8
+    else:
+        expected = 0.5 - small.abs() + 7 * small**2 / 16, -small.sign() * (1 - 15 * small.abs() / 8)
+    torch.testing.assert_close(first.detach(), expected[0], rtol=1e-5, atol=0)
+    torch.testing.assert_close(second, expected[1], rtol=1e-4, atol=0)

@@ -8,7 +8,7 @@ import math
 import operator
 from typing import NoReturn
 
-from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int64, promote_types
+from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int32, int64, promote_types
 from .callbacks import CALLBACKS
 from .dispatch_state import MODE
 from .interceptors import show_only_within, stack
@@ -190,14 +190,31 @@ def check_index_add(input, dim: int, count: int, source) -> None:
         )
 
 
-def check_index_vector(name: str, ndim: int, integral: bool) -> None:
-    """Raise unless an index is a vector of integers."""
-    if ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector")
-    if not integral:
-        if name == "index_fill_":
+def check_index_vector(name: str, shape: tuple[int, ...], kind: dtype) -> None:
+    """Raise PyTorch's errors unless an index is a vector of integers that the op `name` takes."""
+    long, ndim = kind is int64, len(shape)
+    if name == "index_copy_":
+        if ndim > 1:
+            raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {ndim})")
+        if not long:
+            raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {kind.scalar_name}")
+    elif name == "index_fill_":
+        if not long:
             raise IndexError(f"{name}(): Expected dtype int64 for index.")
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+        if ndim > 1:
+            raise RuntimeError("Index has to be a vector/scalar")
+    elif name == "index_select":
+        if ndim > 1:
+            raise IndexError(f"{name}(): Index is supposed to be a vector")
+        if not long and kind is not int32:
+            raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+    elif ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {ndim} with type: {kind.scalar_name} and size: "
+            f"{list(shape)}"
+        )
+    elif not long and kind is not int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {kind.scalar_name}")
 
 
 def check_flat_target(name: str, did: str, size: int, count: int) -> None:
@@ -272,6 +289,11 @@ def check_search(keys, values) -> None:
     common = promote_types(from_np(keys.dtype), from_np(values.dtype))
     if common.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{common.scalar_name}'")
+    if not values_shape and len(keys_shape) != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(keys_shape)}) and input value's dim(0) numel(1)"
+        )
     if len(keys_shape) > 1 and keys_shape[:-1] != values_shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "

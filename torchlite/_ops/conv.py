@@ -10,6 +10,8 @@ import operator
 
 from torchlite._dispatch import composite, memory_layout, op
 
+from ._dtype_checks import refuse_floats
+
 _NAMES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
@@ -409,6 +411,7 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
     else:
         single = False
     stride, dilation = tuple_of(stride, spatial), tuple_of(dilation, spatial)
+    refuse_floats(groups)
     if not isinstance(padding, str):
         padding = tuple_of(padding, spatial)
     elif padding == "valid":
@@ -427,6 +430,7 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
 def _conv_transpose(F, spatial, input, weight, bias, stride, padding, output_padding, groups, dilation):
     input, single = _add_batch_dim(F, input, spatial, f"conv_transpose{spatial}d")
     stride, padding, dilation, extra = (tuple_of(v, spatial) for v in (stride, padding, dilation, output_padding))
+    refuse_floats(groups)
     if any(extra) and len(extra) == len(stride) == len(dilation) and min(stride) > 0:
         _check_output_padding(stride, dilation, extra)
     out = F.convolution(input, weight, bias, stride, padding, dilation, True, extra, groups)
@@ -555,6 +559,7 @@ def conv_tbc(F, input, weight, bias, pad):
         raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
     if bias.ndim != 1:
         raise RuntimeError("Bias must be 1-D")
+    refuse_floats(pad)
     out = F.convolution(
         F.permute(input, (1, 2, 0)), F.permute(weight, (2, 1, 0)), bias, (1,), (pad,), (1,), False, (0,), 1
     )

@@ -267,10 +267,13 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
     size = _check_size("empty", size)
     if _is_sparse(layout, out):
         return CALLBACKS.sparse("empty")(size, dtype, device, layout, requires_grad)
+    kind = _out_dtype(out, dtype, dtype or get_default_dtype())
+    if out is not None and device is None:
+        return out if out.shape == tuple(size) else out.resize_(size)  # what it holds stays
     return _create_by_kernel(
         "_empty",
         size,
-        _out_dtype(out, dtype, dtype or get_default_dtype()),
+        kind,
         strides=_new_strides(size, memory_format),
         device=device,
         requires_grad=requires_grad,

@@ -15,6 +15,7 @@ from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad
 from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64
+from ._dtype_checks import refuse_floats
 from .creation import (
     _TAIL,
     _create_by_kernel,
@@ -499,6 +500,7 @@ def vander(F, x, N, increasing):
     """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
+    refuse_floats(N)
     count = x.shape[0] if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")

@@ -38,6 +38,14 @@ def _sample_weights(F, counts, safe, weight, dtype):
     return F.mul(counts, F.reshape(F.index_select(weight, 0, F.reshape(safe, (-1,))), safe.shape))
 
 
+def _scale_by_weights(F, grad, weights, counts, reduction):
+    """The gradient of each sample's loss: 0 for ignored targets, also if there are no others."""
+    if reduction == "mean":
+        grad = F.div(grad, F.sum(weights))
+    scale = F.mul(weights, grad)
+    return F.where(counts, scale, F._zeros_like(scale))
+
+
 def _cross_entropy(F, input, target, weight, ignore_index, reduction):
     dim = _class_dim(input)
     counts, safe = _mask_ignored_targets(F, target, ignore_index)
@@ -55,8 +63,7 @@ def _cross_entropy_backward(F, grad, input, target, weight, lse, ignore_index, r
     dim = _class_dim(input)
     counts, safe = _mask_ignored_targets(F, target, ignore_index)
     weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
-    scale = F.mul(weights, F.div(grad, F.sum(weights)) if reduction == "mean" else grad)
-    scale = F.unsqueeze(scale, dim)
+    scale = F.unsqueeze(_scale_by_weights(F, grad, weights, counts, reduction), dim)
     probabilities = F.exp(F.sub(input, _log_sum_exp(F, input, dim)))
     return F.scatter_add(F.mul(probabilities, scale), dim, F.unsqueeze(safe, dim), F.neg(scale))
 
@@ -142,7 +149,7 @@ def _nll_loss_backward(F, grad, target, weight, shape, ignore_index, reduction):
     dim = 1 if len(shape) > 1 else 0
     counts, safe = _mask_ignored_targets(F, target, ignore_index)
     weights = _sample_weights(F, counts, safe, weight, F.dtype_of(grad))
-    scale = F.mul(weights, F.div(grad, F.sum(weights)) if reduction == "mean" else grad)
+    scale = _scale_by_weights(F, grad, weights, counts, reduction)
     return F.scatter(F._new_zeros(grad, shape), dim, F.unsqueeze(safe, dim), F.unsqueeze(F.neg(scale), dim))
 
 

@@ -4,7 +4,7 @@ import operator
 
 from torchlite._dispatch import composite
 from torchlite._dispatch.shape_and_value_checks import min_and_max
-from torchlite._types.dtypes import int64
+from torchlite._types.dtypes import float32, int64
 
 from .node_graphs import ctc_loss_graph
 
@@ -92,7 +92,7 @@ def _negative_log_likelihood(F, log_probs, states, may_skip, input_lengths, targ
     """Minus the log-probability of all alignments, for each sample: the forward recursion over (time, state)."""
     times, batch, _ = log_probs.shape
     count = states.shape[1]
-    emitted = F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count))
+    emitted = F.clamp_min(F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count)), LOG_ZERO)
     first = F._new_arange(states, 0, count, 1, int64) < 2
     blocked = F._new_full(emitted[0], (batch, count), LOG_ZERO)
     alpha = F.where(first, emitted[0], blocked)
@@ -179,9 +179,15 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if log_probs.dtype.itemsize == 2:  # which has no number for `LOG_ZERO`
+        wide = log_probs.to(float32)
+        found = F.ctc_loss(wide, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        return found.to(log_probs.dtype)
     unbatched = log_probs.ndim == 2
     if unbatched:
         log_probs = log_probs.unsqueeze(1)
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     times, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
@@ -210,7 +216,10 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     mass = F.where(valid, F.exp(log_probs), F._zeros_like(log_probs)).sum((0, 2))
     losses = losses + (mass - mass.detach())
     impossible = losses.detach() > 1e29
-    losses = F.where(impossible, F._full_like(losses, 0.0 if zero_infinity else float("inf")), losses)
+    instead = F._zeros_like(losses)
+    if not zero_infinity:  # infinity, whose gradient is NaN
+        instead = -F.log(F.where(impossible, mass * 0, F._full_like(mass, 1)))
+    losses = F.where(impossible, instead, losses)
     if reduction == "mean":
         return (losses / target_lengths.clamp_min(1)).mean()
     if reduction == "sum":

@@ -6,6 +6,8 @@ from torchlite._dispatch import composite, op
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
 
+from ._dtype_checks import refuse_floats
+
 # --- embedding ------------------------------------------------------------------------------------
 
 
@@ -130,6 +132,7 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
     check_indices(indices, "embedding_bag", "argument #2 'indices'")
     check_indices(offsets, "embedding_bag", "argument #3 'offsets'")
     rows = weight.shape[0]
+    refuse_floats(padding_idx)
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise RuntimeError(
             f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}"

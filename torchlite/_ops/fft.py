@@ -9,6 +9,7 @@ from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op, out_v
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype
+from ._dtype_checks import refuse_complex, refuse_floats
 
 _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}
@@ -155,6 +156,7 @@ def _dims_and_sizes(x, s, dim):
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
     if s is not None:
+        refuse_floats(*s)
         if dim is not None and len(dim) != len(s):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
         if len(s) > x.ndim:
@@ -665,14 +667,17 @@ _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
     n = operator.index(n)
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
     dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
+    refuse_complex(d)
     where = out.device if device is None and out is not None else device
     result = call.create_tensor("_arange", 0, count, 1, dtype, device=where)
     if first is not None:
         result = result - (result >= first).to(dtype) * n
-    result = result * (1.0 / (n * d) if n else 0.0)
+    result = result * (1.0 / (n * d) if n * d else math.inf)
     if out is not None:
         if out.numel() == count:
             result = result.reshape(out.shape)

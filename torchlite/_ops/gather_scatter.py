@@ -8,6 +8,7 @@ from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX, bool_, int64
 from ._dtype_checks import refuse_kinds
+from .indexing import INDEX_DTYPES
 from .indexing import _raw_index as raw_index
 
 
@@ -349,6 +350,9 @@ op(
 
 def raw_indices(input, indices):
     """Index tensors as the raw arrays of `input`'s device; None is a full slice."""
+    for index in indices:
+        if index is not None and index.dtype.name not in INDEX_DTYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return tuple(
         slice(None) if i is None else raw_index(input, i.to(bool_) if i.dtype.name == "uint8" else i) for i in indices
     )

@@ -8,6 +8,7 @@ from torchlite._dispatch import NONDIFF, Out, Overlap, composite, memory_layout,
 from torchlite._dispatch.shapes import wrap_dims
 from torchlite._types.dtypes import _C_NAMES, bool_, uint8
 
+from ._dtype_checks import refuse_floats
 from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
 from .node_graphs import trapezoid_graph
 
@@ -405,6 +406,7 @@ def gradient(F, input, spacing, dim, edge_order):
     """
     if input.dtype is uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
+    refuse_floats(edge_order)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = list(builtins.range(input.ndim)) if dim is None else list(wrap_dims(dim, input.ndim))

@@ -296,6 +296,8 @@ def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None
         return _check_index_count(tensor, items, index.__class__ is tuple), None
     if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
         if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
+            if not i._tl_array.size and i.dtype is bool_:
+                _check_empty_mask(tensor._tl_array.shape, i._tl_array.shape, 0)
             return (), (_raw_index(tensor, i),)
     items = _expand_ellipsis(tensor, [_normalize_index_item(i) for i in items])
     basic: list = []
@@ -309,7 +311,10 @@ def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None
             if not isinstance(item, int):
                 advanced.append(slice(None))
         else:
-            basic += [slice(None)] * (item.ndim if _is_mask(item) else 1)
+            masks = _is_mask(item)
+            if masks and 0 in item.shape:
+                _check_empty_mask(tensor._tl_array.shape, tuple(item.shape), len(basic) - basic.count(None))
+            basic += [slice(None)] * (item.ndim if masks else 1)
             advanced.append(item)
     trivial = all(isinstance(b, slice) and b == slice(None) for b in basic)
     if not any(not isinstance(a, slice) for a in advanced):
@@ -345,6 +350,19 @@ def _check_index_count(tensor, items, several: bool):
     return items if ellipses < 2 else tuple(_expand_ellipsis(tensor, list(items)))
 
 
+INDEX_DTYPES = frozenset(("int64", "int32", "bool", "uint8"))
+
+
+def _check_empty_mask(shape, mask, axis: int) -> None:
+    """Raise for a mask without elements that does not fit, which NumPy takes."""
+    for at, size in enumerate(mask, axis):
+        if at < len(shape) and size != shape[at]:
+            raise IndexError(
+                f"The shape of the mask {list(mask)} at index {at - axis} does not match the shape of the indexed "
+                f"tensor {list(shape)} at index {at}"
+            )
+
+
 def _is_mask(item) -> bool:
     return item.dtype == np.bool_ if isinstance(item, np.ndarray) else item.dtype.name == "bool"
 
@@ -359,7 +377,7 @@ def _normalize_index_item(item):
             raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
         return slice(start, stop, step)
     if isinstance(item, Tensor):
-        if item.dtype.category >= 2:
+        if item.dtype.category >= 2 or item._tl_array.ndim and item.dtype.name not in INDEX_DTYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if item._tl_level is not None:
             return item

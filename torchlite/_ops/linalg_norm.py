@@ -5,6 +5,7 @@ from .._dispatch.out_variants import write_out
 from .._dispatch.public_functions import torch
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import FLOAT, int64, promote_types
+from ._dtype_checks import refuse_floats
 from ._gradient_helpers import keep_dims
 from ._linalg_common import (
     CASTABLE_OUT,
@@ -546,6 +547,8 @@ def cdist(F, x1, x2, p, compute_mode):
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if not isinstance(p, (int, float)) and not hasattr(p, "__float__") or isinstance(p, complex):
+        raise TypeError(f"cdist(): argument 'p' (position 3) must be float, not {type(p).__name__}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
@@ -725,6 +728,7 @@ def norm_except_dim(F, v, pow, dim):
     See also:
         `torch.nn.utils.parametrizations.weight_norm`.
     """
+    refuse_floats(pow, dim)
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)
     return F._vector_norm_core(v, float(pow), tuple(d for d in range(v.ndim) if d != dim % v.ndim), True)

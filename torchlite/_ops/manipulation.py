@@ -12,6 +12,8 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import BOOL, int64
 from torchlite._types.layouts import contiguous_format
 
+from ._dtype_checks import refuse_floats
+
 # --- other orders of dimensions ------------------------------------------------------------
 
 
@@ -161,6 +163,7 @@ def unflatten(F, input, dim, sizes):
     """
     dim = wrap_dim(dim, input.ndim)
     shape, sizes = tuple(input.shape), tuple(sizes)
+    refuse_floats(*sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if sizes.count(-1) > 1:

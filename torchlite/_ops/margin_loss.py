@@ -7,6 +7,7 @@ from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import float64, int64, promote_types
 
+from ._dtype_checks import refuse_complex
 from .loss import LEGACY, _size_str, apply_reduction, reduction_of
 from .node_graphs import reduced, triplet_margin_loss_graph
 
@@ -272,6 +273,7 @@ def pairwise_distance(F, x1, x2, p, eps, keepdim):
     See also:
         `torch.nn.PairwiseDistance`, `torch.cdist`.
     """
+    refuse_complex(p, eps)
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 

@@ -10,7 +10,7 @@ from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.op_record import SCALAR_TYPE
 from torchlite._types.dtypes import BOOL, INT
 
-from ._dtype_checks import refuse_kinds
+from ._dtype_checks import refuse_complex, refuse_floats, refuse_kinds
 from .activation import require_float
 from .fused_inference import NO_CLAMP, batch_norm_affine, is_inference_unobserved
 from .node_graphs import rms_norm_graph
@@ -112,6 +112,7 @@ op(
 
 def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    refuse_floats(*shape)
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -368,6 +369,7 @@ _move = in_place_method(_moving_average)
 def _update_running(running_mean, running_var, mean, var, momentum, count):
     """Move running statistics in place towards a batch's; the variance that they follow is the unbiased one."""
     momentum = momentum or 0.0
+    refuse_complex(momentum)
     if running_mean is not None:
         _move(running_mean, mean, 1.0 - momentum, momentum)
     if running_var is not None:

@@ -1,7 +1,7 @@
 """Rows that an index reads and writes, and rows repeated by count."""
 
 from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
-from torchlite._dispatch.shape_and_value_checks import min_and_max
+from torchlite._dispatch.shape_and_value_checks import check_index_vector, min_and_max
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX
@@ -153,8 +153,7 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim] if input.ndim else 1
-    if index.ndim > 1:
-        raise IndexError("index_reduce_(): Index is supposed to be a vector")
+    check_index_vector("index_reduce_", index.shape, index.dtype)
     if index.numel() != (source.shape[dim] if source.ndim else 1):
         raise RuntimeError(
             f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "

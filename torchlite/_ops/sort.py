@@ -165,12 +165,17 @@ def _search_rule(sorted_sequence, input, out_int32, right, side, sorter):
     return getattr(input, "shape", ()), int32 if out_int32 else int64
 
 
+_WRONG_OUT = (
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+    "whether out_int32 flag is True, but we got output tensor's dtype {got}"
+)
 op(
     "searchsorted(Tensor sorted_sequence, Tensor|Number input, *, out_int32=False, right=False, side=None, Tensor? "
     "sorter=None)",
     where="torch",
     tags=NONDIFF,
     shape_fn=_search_rule,
+    out=Out("same", _WRONG_OUT),
     doc="""Finds the indices at which values are inserted into a sorted sequence to keep its order.
 
     The search is binary, along the last dimension.
@@ -196,7 +201,11 @@ op(
 )
 
 
-@composite("bucketize(Tensor|Number input, Tensor boundaries, *, out_int32=False, right=False)", where="torch")
+@composite(
+    "bucketize(Tensor|Number input, Tensor boundaries, *, out_int32=False, right=False)",
+    where="torch",
+    out=Out("same", _WRONG_OUT),
+)
 def bucketize(F, input, boundaries, out_int32, right):
     """Returns the index of the bucket that each value falls into.
 

@@ -576,10 +576,20 @@ op(
 # --- Bessel functions -----------------------------------------------------------------------------
 
 
-def divide_with_limit(F, numerator, x, at_zero):
-    """numerator / x, with its limit at 0."""
-    zero = F.eq(x, 0)
-    return F.where(zero, at_zero, F.div(numerator, F.where(zero, 1, x)))
+# The Taylor coefficients of i1(x) / x in x^2, the highest power first.
+_I1_SERIES = [1 / (2 ** (2 * k + 1) * math.factorial(k) * math.factorial(k + 1)) for k in range(9, -1, -1)]
+
+
+def _i1_over_x(F, out, x, scaled=False):
+    """i1(x) / x, or i1e(x) / x: a series near 0, where the derivative of the quotient loses all digits."""
+    square, small = F.mul(x, x), F.lt(F.abs(x), 1)
+    square = F.where(small, square, F._zeros_like(square))
+    series = F._full_like(square, _I1_SERIES[0])
+    for coefficient in _I1_SERIES[1:]:
+        series = F.add(F.mul(series, square), coefficient)
+    if scaled:
+        series = F.mul(series, F.exp(F.neg(F.abs(x))))
+    return F.where(small, series, F.div(out, F.where(small, F._full_like(x, 1), x)))
 
 
 op(
@@ -630,7 +640,7 @@ op(
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), divide_with_limit(F, out, input, 0.5)))},
+    vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), _i1_over_x(F, out, input)))},
     doc="""Computes the modified Bessel function of the first kind of order 1.
 
     .. math::
@@ -653,7 +663,7 @@ op(
     tags=POINTWISE,
     vjp={
         "input": lambda F, g, input, out: F.mul(
-            g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), divide_with_limit(F, out, input, 0.5))
+            g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), _i1_over_x(F, out, input, True))
         )
     },
     doc="""Computes the exponentially scaled modified Bessel function of the first kind of order 1.

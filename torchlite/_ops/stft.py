@@ -5,6 +5,7 @@ import warnings
 from .._dispatch import Out, composite
 from .._dispatch.shape_and_value_checks import any_true
 from .._types.dtypes import int64
+from ._dtype_checks import refuse_floats
 from .fft import _REAL
 from .node_graphs import stft_graph
 
@@ -220,6 +221,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
+    refuse_floats(n_fft, hop_length, win_length)
     if window is None:
         _warn_window(
             "A window was not provided. A rectangular window will be applied.Please provide the same window used by "

@@ -258,6 +258,10 @@ def _check_value_range(array: np.ndarray, d) -> None:
     least, most = array.min(), array.max()
     if kind == "u" and int(most) >> 63 and d.np != np.uint64:
         raise ValueError("Overflow when unpacking long long")
+    if d.np == np.uint64 and kind == "f":
+        raise TypeError("an integer is required")
+    if d.np == np.uint64 and least < 0:
+        raise OverflowError("can't convert negative int to unsigned")
     if not (least >= low and most <= limits.max) or kind == "f" and most >= 2.0**63:
         raise RuntimeError(f"value cannot be converted to type {d.np.name} without overflow")
 

@@ -199,10 +199,15 @@ def _from_plain_numbers(items, sizes, kinds, d):
             d = get_default_dtype().to_complex() if complex in kinds else get_default_dtype()
     if complex in kinds and d.category != dtypes.COMPLEX:
         return None
+    if d is dtypes.uint64 and float in kinds:
+        return None
     if d.category == dtypes.INT and float in kinds and int in kinds:  # a float would round the others
-        items = [int(x) if x.__class__ is int or math.isfinite(x) else _TOO_LARGE for x in items]
+        low = -math.inf if d.is_signed else 0
+        items = [int(x) if x.__class__ is int or math.isfinite(x) and x >= low else _TOO_LARGE for x in items]
         kinds = {int}
     held = d.np if d.np.char in "fdFD" else _DOUBLE if float in kinds else _LONG if int in kinds else _BOOL
+    if d is dtypes.uint64 and int in kinds:
+        held = d.np
     try:
         with np.errstate(over="ignore"):
             array = np.array(items, held if complex not in kinds or held.kind == "c" else _COMPLEX)

@@ -417,13 +417,15 @@ class BackwardPass:
                     found = autograd_meta_of(tensor)
                 if LEAF_HOOKS and (found.hooks or found.around is not None or found.post_hooks):
                     hooked.append(tensor)
-                else:
+                elif tensor._tl_node is not None:  # else `requires_grad` was set to False after the forward pass
                     self.add_to_grad(tensor, found, g)
         for tensor in hooked:  # without the lock: hooks may wait for other threads
             self.finish(tensor)
 
     def accumulate_grad(self, tensor, g) -> None:
         """Add a gradient to a leaf's, with the hooks around that."""
+        if tensor._tl_node is None:
+            return
         found, mode = autograd_meta_of(tensor), self.mode
         around = found.around
         if around is not None and around.pre:

@@ -172,7 +172,13 @@ class BackwardCFunction(Node, FunctionCtx):
                 f"expected shape compatible with {list(want)}"
             )
         d = self._input_dtypes[i]
-        if item.dtype is not d and item.dtype.is_complex == d.is_complex:
+        if item.dtype is not d:
+            if item.dtype.is_complex and not d.is_complex:
+                raise RuntimeError(
+                    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, "
+                    "but got false.  (Could this error message be improved?  If so, please report an enhancement "
+                    "request to PyTorch.)"
+                )
             item = item.to(d)
         if item._tl_is_sparse and not mode.takes_sparse:  # the first sparse tensor of the program
             item = item.to_dense()

@@ -52,7 +52,6 @@ _UNSUPPORTED: dict[type, str] = {
     ast.ImportFrom: "import statements aren't",
     ast.AsyncFunctionDef: "async function definitions aren't",
     ast.SetComp: "set comprehensions aren't",
-    ast.GeneratorExp: "generator expressions aren't",
     ast.Set: "set literals aren't",
     ast.NamedExpr: "named expressions aren't",
     ast.Match: "match statements aren't",
@@ -651,6 +650,10 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 text += "{}"
                 values.append(self.visit(part.value))
         return ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, [])
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        """A list comprehension, as in PyTorch."""
+        return self.visit_ListComp(ast.copy_location(ast.ListComp(node.elt, node.generators), node))
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
         """Rewrite a list comprehension; unroll over modules."""

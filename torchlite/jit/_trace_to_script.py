@@ -300,7 +300,8 @@ def _write_traced_function(
 ) -> tuple[str, list]:
     """Return the text of a function that repeats a run, and its constants."""
     names = _parameter_names(signature, args, kwargs)
-    copies = [_copy_tensors(value) for value in (*args, *kwargs.values())]
+    seen: set[int] = set()
+    copies = [_make_inputs(value, seen) for value in (*args, *kwargs.values())]
     known = dict(known)
     inside: list[Any] = []
     for parameter, value in zip(names, copies, strict=True):
@@ -342,16 +343,19 @@ def _parameter_names(signature: Any, args: tuple, kwargs: dict) -> list[str]:
     return [f"{n}_" if n.startswith("_") and n[1:].isdecimal() or n == "self" else n for n in (*found, *kwargs)]
 
 
-def _copy_tensors(value: Any) -> Any:
-    """Return a traced input: another tensor over the same data."""
+def _make_inputs(value: Any, seen: set[int]) -> Any:
+    """Return a traced input: the tensors of the caller, and views of those that occur again (their ids in `seen`)."""
     if isinstance(value, Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad) if value.is_leaf else value.clone()
+        if id(value) in seen:
+            return value.view(value.shape)
+        seen.add(id(value))
+        return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(_copy_tensors, value))
+        return type(value)(*[_make_inputs(v, seen) for v in value])
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copy_tensors, value))
+        return type(value)([_make_inputs(v, seen) for v in value])
     if isinstance(value, dict):
-        return {k: _copy_tensors(v) for k, v in value.items()}
+        return {k: _make_inputs(v, seen) for k, v in value.items()}
     if value is None or isinstance(value, (int, float, str)):
         return value
     raise RuntimeError(
@@ -360,6 +364,17 @@ def _copy_tensors(value: Any) -> Any:
         + "]' cannot be traced. Only Tensors and (possibly nested) Lists, Dicts, and "
         "Tuples of Tensors can be traced"
     )
+
+
+def _copy_tensors(value: Any) -> Any:
+    """Return an input with copies of its tensors, for another run."""
+    if isinstance(value, Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad) if value.is_leaf else value.clone()
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_copy_tensors, value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copy_tensors, value))
+    return {k: _copy_tensors(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def _name_inputs(text: str, value: Any, known: dict[int, str], found: list) -> None:

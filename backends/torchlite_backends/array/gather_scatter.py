@@ -22,7 +22,7 @@ from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import check_bounds, prod
-from .index import _index, _setitem_, accumulate_at, add_rows
+from .index import _index, _setitem_, accumulate_at, add_rows, broadcast_error
 
 
 def _scalar_type_name(x):
@@ -101,7 +101,11 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 def _index_put(input, index, values, accumulate_):
     out = input.copy(order="C")
     if accumulate_:
-        _index(input, index)  # only for its checks: flat indices are not bounds-checked
+        shape = _index(input, index).shape  # flat indices are not bounds-checked
+        try:
+            xp.broadcast_to(values, shape)
+        except ValueError:
+            raise RuntimeError(broadcast_error(list(shape), list(values.shape), True)) from None
         accumulate_at(out, index, values)
     else:
         _setitem_(out, index, values)
@@ -139,7 +143,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 
 def index_select(input, dim, index):
-    check_index_vector("index_select", index.ndim, index.dtype.kind == "i")
+    check_index_vector("index_select", index.shape, from_np(index.dtype))
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim] if input.ndim else 1
     if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
@@ -155,7 +159,7 @@ def _move_dim_first(x, dim):
 
 def index_add(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
-    check_index_vector("index_add_", index.ndim, index.dtype.kind == "i")
+    check_index_vector("index_add_", index.shape, from_np(index.dtype))
     check_index_add(input, dim, index.size, source)
     size = input.shape[dim] if input.ndim else 1
     if input.ndim == 2:  # PyTorch has another code path there, with another message
@@ -183,7 +187,7 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 def index_copy(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
-    check_index_vector("index_copy_", index.ndim, index.dtype.kind == "i")
+    check_index_vector("index_copy_", index.shape, from_np(index.dtype))
     check_index_copy(input, dim, index.size, source)
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
@@ -195,7 +199,7 @@ def index_copy(input, dim, index, source):
 def index_fill(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     check_index_fill(value)
-    check_index_vector("index_fill_", index.ndim, index.dtype.kind == "i")
+    check_index_vector("index_fill_", index.shape, from_np(index.dtype))
     size = input.shape[dim] if input.ndim else 1
     if index.size and (int(index.min()) < -size or int(index.max()) >= size):
         worst = int(index.min()) if int(index.min()) < -size else int(index.max())

@@ -152,11 +152,11 @@ def _setitem_(input, index, value):
         if not input.flags.writeable:
             raise RuntimeError(f"the tensor lies in memory of NumPy that may not be written: {error}") from None
         raise RuntimeError(
-            _broadcast_error(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
+            broadcast_error(list(input[index].shape), list(value.shape), any(hasattr(i, "dtype") for i in index))
         ) from None
 
 
-def _broadcast_error(target, shape, advanced):
+def broadcast_error(target, shape, advanced):
     if advanced:
         return f"shape mismatch: value tensor of shape {shape} cannot be broadcast to indexing result of shape {target}"
     lead = len(target) - len(shape)

@@ -17,13 +17,19 @@ def _input_step_per_output(n, out, align_corners, factor, real):
 
 
 def _compute_source_positions(n, out, align_corners, factor, real):
+    if max(n, out) > _SINGLE_SIZES:
+        real = xp.float64
     scale = _input_step_per_output(n, out, align_corners, factor, real)
     i = xp.arange(out).astype(real)
     return scale * i if align_corners else scale * (i + real(0.5)) - real(0.5)
 
 
+# Sizes up to which places and a half are float32 numbers.
+_SINGLE_SIZES = 1 << 22
+
+
 def _compute_nearest_taps(n, out, factor, exact):
-    single = xp.float32
+    single = xp.float32 if max(n, out) <= _SINGLE_SIZES else xp.float64
     scale = _input_step_per_output(n, out, False, factor, single)
     i = xp.arange(out).astype(single)
     places = xp.floor((i + single(0.5)) * scale if exact else i * scale).astype(xp.int64)

@@ -70,6 +70,9 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
         return (input.copy(), xp.zeros((), dtype=xp.int64)) if k else (input[None][:0], xp.zeros((0,), dtype=xp.int64))
+    if not k:
+        shape = (*input.shape[:dim], 0, *input.shape[dim + 1 :])
+        return xp.empty(shape, dtype=input.dtype), xp.empty(shape, dtype=xp.int64)
     x = bfloat16_to_float32(input.swapaxes(dim, -1))
     if size <= 3:  # PyTorch inserts so few in their order: the first of equal elements comes first
         order = (x[..., ::-1] if largest else x).argsort(-1, kind="stable")

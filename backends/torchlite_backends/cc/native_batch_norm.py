@@ -92,6 +92,7 @@ static int norm_train(const Train& of, i64 begin, i64 end) {
                   [&](i64 i) { const float d = row[i] - mean; squares.rest += d * d; });
         }
         const float var = (float)(squares.value() / (of.samples * n));
+        if (!(var <= __FLT_MAX__)) return 1;
         const float scale = (of.weight ? of.weight[c] : 1.0f) / sqrtf(var + (float)of.eps);
         const float shift = (of.bias ? of.bias[c] : 0.0f) - mean * scale;
         for (i64 s = 0; s < of.samples; s++) {
@@ -114,6 +115,7 @@ static int norm_backward(const Back& of, i64 begin, i64 end) {
     const i64 n = of.length, step = of.channels * n;
     for (i64 c = begin; c < end; c++) {
         const float mean = of.mean[c], rstd = 1.0f / sqrtf(of.var[c] + (float)of.eps);
+        if (!(rstd > 0)) return 1;  // the variance overflowed
         Total totals, products;
         for (i64 s = 0, held = 0; s < of.samples; s++) for (i64 from = 0; from < n; from += MANY) {
             const float *g = of.grad + c * n + s * step + from, *x = of.x + c * n + s * step + from;

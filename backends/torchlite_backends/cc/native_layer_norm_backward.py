@@ -58,7 +58,7 @@ template <class T> static inline void means(const T* g, const T* x, const T* wei
     *average = T(total / n);
     *product = T(more / n);
 }
-template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of, i64 begin, i64 end) {
+template <class T, bool WEIGHT> static int some_rows(const Norms& of, i64 begin, i64 end) {
     const int BLOCK = 1024;
     T line[BLOCK];
     const i64 n = of.columns;
@@ -70,6 +70,7 @@ template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of,
             const T *g = (const T*)of.grad + row * n, *x = (const T*)of.x + row * n;
             const T *weight = WEIGHT ? (const T*)of.weight : nullptr;
             const T centre = ((const T*)of.mean)[row], inverse = ((const T*)of.rstd)[row];
+            if (inverse < T(sizeof(T) == 4 ? 0x1p-36 : 0x1p-300)) return 1;  // its cube would lose digits
             T average, slope;
             means<T>(g, x, weight, centre, n, &average, &slope);
             slope *= inverse * inverse;
@@ -87,12 +88,12 @@ template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of,
             }
         }
     }
-    if (of.past_caches) streamed();
+    return 0;
 }
 template <class T> static int layer_norm_backward(const Norms& of, i64 begin, i64 end) {
-    if (of.weight) layer_norm_backward<T, true>(of, begin, end);
-    else layer_norm_backward<T, false>(of, begin, end);
-    return 0;
+    const int refused = of.weight ? some_rows<T, true>(of, begin, end) : some_rows<T, false>(of, begin, end);
+    if (of.past_caches) streamed();
+    return refused;
 }
 ENTRY_PER_DTYPE(layer_norm_backward, Norms)
 """
@@ -118,10 +119,12 @@ def _layer_norm_backward(
     parts = min(rows, max(1, min(_MAX_PARTS, input.size // _PART_SIZE), rows // _MAX_ROWS))
     out, sums = np.empty(input.shape, input.dtype), np.empty((2, parts, columns), input.dtype)
     nbytes = 3 * input.nbytes
-    _backward[input.dtype](
+    done = _backward[input.dtype](
         device, parts, 4 * nbytes, grad, input, 0 if weight is None else weight, mean, rstd, out, sums[0], sums[1],
         rows, columns, parts, nbytes > device.cached,
     )  # fmt: skip
+    if not done:
+        return None
     of_weight, of_bias = np.add.reduce(sums, 1, np.float64).astype(input.dtype, copy=False)
     return out, of_weight.reshape(shape), of_bias.reshape(shape)
 

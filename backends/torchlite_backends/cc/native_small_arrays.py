@@ -64,6 +64,7 @@ template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
             for (; i < last; i++) square += (x[i] - mean) * (x[i] - mean);
         }
         const T inverse = T(1) / std::sqrt(T(square / n) + T(of.eps));
+        if (!(inverse > 0)) return 1;  // the variance overflowed
         for (i = 0; i + W <= n; i += W) {
             V v = (at(x + i) - V(mean)) * V(inverse);
             if (weight) v *= at(weight + i);
@@ -197,11 +198,11 @@ def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, ep
     columns = shape[-1] if n_dims == 1 else math.prod(shape[ndim - n_dims :])
     small = shape[: ndim - n_dims] + (1,) * n_dims
     out, mean, rstd = np.empty(shape, dtype), np.empty(small, dtype), np.empty(small, dtype)
-    _layer_norm_kernels[dtype](
+    done = _layer_norm_kernels[dtype](
         device, mean.size, 2 * input.nbytes, input, 0 if weight is None else weight, 0 if bias is None else bias,
         out, mean, rstd, columns, eps,
     )  # fmt: skip
-    return out, mean, rstd
+    return (out, mean, rstd) if done else None
 
 
 def gelu(device: Any, input: Any, *, approximate: str = "none") -> Any:

@@ -9,30 +9,43 @@ from __future__ import annotations
 
 from .row_macros import row_macros_source
 
+# A row whose variance may overflow is divided by 2^96 (float64: 2^768), and the term for eps becomes one that is lost
+# beside such a variance.
+_HUGE = r"""
+#define UNIT ldexp((C)1, sizeof(C) == 4 ? -96 : -768)
+#define NO_EPS ldexp((C)1, sizeof(C) == 4 ? -120 : -1000)
+#define LEAST_RSTD ldexp((C)1, sizeof(C) == 4 ? -60 : -500)
+"""
 LAYER_NORM = (
     row_macros_source("P")
+    + _HUGE
     + r"""
 KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows,
     const int n, const int per, const int flags, const C eps) {
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, 1)
-        SUM(total)
-        SUM(squares)
-        C centre = 0;
-        if (flags & 4) {
-            ACROSS(i, n) ADD_TO(total, GET(x, i, 0))
-            centre = (C)(TOTAL(total) / n);
-            if (LANE == 0) AT(mean)[row] = centre;
+        C centre = 0, inverse = 0, unit = 1;
+        for (int huge = 0; huge < 2 && !(inverse > LEAST_RSTD); huge++) {
+            if (huge) unit = UNIT;
+            SUM(total)
+            SUM(squares)
+            if (flags & 4) {
+                ACROSS(i, n) ADD_TO(total, GET(x, i, 0) * unit)
+                centre = (C)(TOTAL(total) / n);
+            }
+            ACROSS(i, n) {
+                V d = GET(x, i, centre / unit) * unit - centre;
+                ADD_TO(squares, d * d)
+            }
+            inverse = 1 / sqrt((C)(TOTAL(squares) / n) + (huge ? NO_EPS : eps));
+        }
+        if (LANE == 0) {
+            if (flags & 4) AT(mean)[row] = centre / unit;
+            AT(rstd)[row] = inverse * unit;
         }
         ACROSS(i, n) {
-            V d = GET(x, i, centre) - centre;
-            ADD_TO(squares, d * d)
-        }
-        C inverse = 1 / sqrt((C)(TOTAL(squares) / n) + eps);
-        if (LANE == 0) AT(rstd)[row] = inverse;
-        ACROSS(i, n) {
-            V v = (GET(x, i, 0) - centre) * inverse;
+            V v = (GET(x, i, 0) * unit - centre) * inverse;
             if (flags & 1) v *= LOAD_P(AT(weight) + i, n - i, 0);
             if (flags & 2) v += LOAD_P(AT(bias) + i, n - i, 0);
             PUT(out, i, v);
@@ -44,6 +57,7 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
 # Each worker sums the gradients of weight and bias over its rows into a row of partial sums; COLUMN_SUMS adds these.
 LAYER_NORM_BACKWARD = (
     row_macros_source("P")
+    + _HUGE
     + r"""
 KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out),
     OUT(C, weight_sums), OUT(C, bias_sums), const int rows, const int n, const int per, const int flags) {
@@ -55,7 +69,10 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
     if (flags & 32) ALONG(i, n) STORE_C(of_bias + i, n - i, SPLAT(0));
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, 1)
-        C centre = flags & 4 ? AT(mean)[row] : 0, inverse = AT(rstd)[row], average = 0, slope = 0;
+        C inverse = AT(rstd)[row], average = 0, slope = 0;
+        // Differences of huge elements from their mean may overflow, and so are divided first.
+        const C unit = inverse < UNIT ? (C)0.25 : (C)1, scale = inverse / unit;
+        const C centre = flags & 4 ? AT(mean)[row] * unit : 0;
         if (flags & 8) {
             SUM(total)
             SUM(products)
@@ -63,14 +80,14 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
                 V g = GET(grad, i, 0);
                 if (flags & 1) g *= LOAD_P(AT(weight) + i, n - i, 0);
                 ADD_TO(total, g)
-                ADD_TO(products, g * (GET(x, i, centre) - centre))
+                ADD_TO(products, g * ((GET(x, i, 0) * unit - centre) * scale))
             }
             if (flags & 4) average = (C)(TOTAL(total) / n);
-            slope = (C)(TOTAL(products) / n) * inverse * inverse;
+            slope = (C)(TOTAL(products) / n);
         }
         ACROSS(i, n) {
-            V g = GET(grad, i, 0), d = GET(x, i, centre) - centre;
-            if (flags & 16) STORE_C(of_weight + i, n - i, LOAD_C(of_weight + i, n - i, 0) + g * d * inverse);
+            V g = GET(grad, i, 0), d = (GET(x, i, 0) * unit - centre) * scale;
+            if (flags & 16) STORE_C(of_weight + i, n - i, LOAD_C(of_weight + i, n - i, 0) + g * d);
             if (flags & 32) STORE_C(of_bias + i, n - i, LOAD_C(of_bias + i, n - i, 0) + g);
             if (flags & 8) {
                 if (flags & 1) g *= LOAD_P(AT(weight) + i, n - i, 0);
@@ -99,6 +116,7 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
 # channels.
 _CHANNELS = (
     row_macros_source("P")
+    + _HUGE
     + r"""
 #if COLUMNS
 #define CHANNEL_OF(row) const int first = (row) * W, left = channels - first;
@@ -125,6 +143,28 @@ _CHANNELS = (
 #endif
 #define CELL(x, fill) LOAD_T(AT(x) + PLACE, LEFT, FILL(fill))
 #define SET_CELL(x, v) STORE_T(AT(x) + PLACE, LEFT, v)
+#if COLUMNS && W > 1
+FUNCTION int all_usual(V rstd) {
+    int found = 1;
+    for (int k = 0; k < W; k++) found &= LANE_OF(rstd, k) > LEAST_RSTD;
+    return found;
+}
+#else
+#define all_usual(rstd) ((rstd) > LEAST_RSTD)
+#endif
+// The mean, and the reciprocal of the deviation, of the elements of a channel times `unit`.
+#define STATISTICS(x, count, unit, eps) { \
+    SUM(total) \
+    SUM(squares) \
+    EACH_CELL ADD_TO(total, CELL(x, 0) * unit) \
+    centre = TO_R(TOTAL(total) / (DR)(count)); \
+    EACH_CELL { \
+        V d = CELL(x, centre / unit) * unit - centre; \
+        ADD_TO(squares, d * d) \
+    } \
+    spread = TO_R(TOTAL(squares) / (DR)(count)); \
+    inverse = 1 / sqrt(spread + eps); \
+}
 """
 )
 BATCH_NORM = (
@@ -136,20 +176,19 @@ KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T,
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
         D count = (D)samples * length;
-        SUM(total)
-        SUM(squares)
-        EACH_CELL ADD_TO(total, CELL(x, 0))
-        R centre = TO_R(TOTAL(total) / (DR)(count));
-        EACH_CELL {
-            V d = CELL(x, centre) - centre;
-            ADD_TO(squares, d * d)
+        R centre, spread, inverse, unit = (R)(1), shift = (R)(0);
+        STATISTICS(x, count, unit, eps)
+        if (!all_usual(inverse)) {
+            R least = (R)(eps);
+            unit = SELECT(inverse > (R)(LEAST_RSTD), (R)(1), (R)(UNIT));
+            least = SELECT(inverse > (R)(LEAST_RSTD), least, (R)(NO_EPS));
+            STATISTICS(x, count, unit, least)
         }
-        R spread = TO_R(TOTAL(squares) / (DR)(count)), scale = 1 / sqrt(spread + eps), shift = (R)(0);
-        SET_CHANNEL(T, mean, centre);
-        SET_CHANNEL(T, var, spread);
-        if (flags & 1) scale *= OF_CHANNEL(P, weight);
+        SET_CHANNEL(T, mean, centre / unit);
+        SET_CHANNEL(T, var, spread / unit / unit);
+        if (flags & 1) inverse *= OF_CHANNEL(P, weight);
         if (flags & 2) shift = OF_CHANNEL(P, bias);
-        EACH_CELL SET_CELL(out, (CELL(x, 0) - centre) * scale + shift);
+        EACH_CELL SET_CELL(out, (CELL(x, 0) * unit - centre) * inverse + shift);
     }
 }
 """
@@ -164,21 +203,27 @@ KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
         C count = (C)samples * length;
-        R centre = OF_CHANNEL(T, mean), inverse = 1 / sqrt(OF_CHANNEL(T, var) + eps);
+        R centre = OF_CHANNEL(T, mean), inverse = 1 / sqrt(OF_CHANNEL(T, var) + eps), unit = (R)(1);
+        if (!all_usual(inverse)) {
+            R spread, least = SELECT(inverse > (R)(LEAST_RSTD), (R)(eps), (R)(NO_EPS));
+            unit = SELECT(inverse > (R)(LEAST_RSTD), (R)(1), (R)(UNIT));
+            STATISTICS(x, (D)samples * length, unit, least)
+        }
         SUM(total)
         SUM(products)
         EACH_CELL {
             V g = CELL(grad, 0);
             ADD_TO(total, g)
-            ADD_TO(products, g * (CELL(x, centre) - centre))
+            ADD_TO(products, g * (CELL(x, centre / unit) * unit - centre))
         }
         R sum = TO_R(TOTAL(total)), product = TO_R(TOTAL(products)) * inverse;
         if (flags & 16) SET_CHANNEL(P, of_weight, product);
         if (flags & 32) SET_CHANNEL(P, of_bias, sum);
         if (flags & 8) {
             R average = sum / count, slope = product * inverse / count;
+            inverse *= unit;
             if (flags & 1) inverse *= OF_CHANNEL(P, weight);
-            EACH_CELL SET_CELL(out, (CELL(grad, 0) - average - (CELL(x, 0) - centre) * slope) * inverse);
+            EACH_CELL SET_CELL(out, (CELL(grad, 0) - average - (CELL(x, 0) * unit - centre) * slope) * inverse);
         }
     }
 }

@@ -49,6 +49,49 @@ def _cast_result(x, dtype):
     return x if x is None or x.dtype == dtype else x.astype(dtype)
 
 
+# Powers of two by which rows are divided whose variance overflows, and the term that then stands for `eps`, which is
+# lost beside such a variance. In backward passes, reciprocal deviations whose cubes keep their digits.
+_HUGE = {F32: 96, F64: 768}
+_NO_EPS = {F32: 2.0**-120, F64: 2.0**-1000}
+_LEAST_RSTD = {F32: 2.0**-36, F64: 2.0**-300}
+
+
+def _find_overflowed(x, var):
+    """Return the channels whose variance is no finite number, None if there are none."""
+    return None if not x.size or np.maximum.reduce(var) < math.inf else np.flatnonzero(~(var < math.inf))
+
+
+def _is_any_overflowed(x, rstd):
+    """True if a reciprocal deviation is 0, or no number: the variance of its row overflowed, or has infinite parts."""
+    return x.size and not (rstd.item() if rstd.size == 1 else np.minimum.reduce(rstd, None)) > 0
+
+
+def _normalize_huge_rows(kernel, found, input, columns, parameters):
+    """Compute the rows whose variance overflowed again, divided by a power of two."""
+    out, *mean, rstd = found
+    rows = np.flatnonzero(~(rstd > 0))
+    x = _as_compute_dtype(input).reshape(-1, columns)[rows]
+    parameters = [None if p is None else _as_compute_dtype(p).reshape(columns) for p in parameters]
+    part, *part_mean, part_rstd = kernel(np.ldexp(x, -_HUGE[x.dtype]), *parameters, 1, _NO_EPS[x.dtype])
+    out.reshape(-1, columns)[rows] = part.astype(out.dtype, copy=False)
+    rstd.reshape(-1)[rows] = np.ldexp(part_rstd[:, 0], -_HUGE[x.dtype])
+    for target, values in zip(mean, part_mean, strict=True):
+        target.reshape(-1)[rows] = np.ldexp(values[:, 0], _HUGE[x.dtype])
+    return found
+
+
+def _scale_huge_rows(input, rstd, n_dims):
+    """Return exponents for rows whose reciprocal deviations are too small for a backward pass, the rows and the
+    reciprocal deviations with these; None if there are no such rows.
+    """
+    bound = _LEAST_RSTD[rstd.dtype]
+    if not (rstd.item() if rstd.size == 1 else np.fmin.reduce(rstd, None)) < bound:
+        return None
+    exponent = np.where(rstd < bound, np.frexp(rstd)[1], 0)
+    exponent = exponent.reshape(exponent.shape + (1,) * (input.ndim - exponent.ndim))
+    return exponent, np.ldexp(_as_compute_dtype(input), exponent), np.ldexp(rstd, -exponent.reshape(rstd.shape))
+
+
 def _allocate_rows_like(x, shape):
     """Return a new array that owns its memory, as a gradient must, and a view of its rows like those of `x`."""
     whole = np.empty(shape, x.dtype)
@@ -83,7 +126,16 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         and 0 < input.size <= LONGEST_DOT
         and (dtype is F32 or dtype is F64)
     ):
-        return _layer_norm_one_row(input, weight, bias, eps)
+        found = _layer_norm_one_row(input, weight, bias, eps)
+    else:
+        found = _layer_norm_of_rows(input, weight, bias, n_dims, eps)
+    if _is_any_overflowed(input, found[2]):
+        columns = math.prod(input.shape[input.ndim - n_dims :])
+        return _normalize_huge_rows(_layer_norm_of_rows, found, input, columns, (weight, bias))
+    return found
+
+
+def _layer_norm_of_rows(input, weight, bias, n_dims, eps):
     _check_float_dtype(input, "LayerNormKernelImpl")
     x, weight, bias = _as_compute_dtype(input), _as_compute_dtype(weight), _as_compute_dtype(bias)
     lead = x.shape[: x.ndim - n_dims]
@@ -270,6 +322,19 @@ def _layer_norm_long_rows(x, weight, bias, eps):
 
 
 def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
+    scaled = _scale_huge_rows(input, rstd, n_dims) if input.size else None
+    if scaled is None:
+        return _layer_norm_backward_of_rows(grad, input, weight, mean, rstd, n_dims, needs)
+    exponent, x, rstd = scaled
+    mean = np.ldexp(mean, exponent.reshape(mean.shape))
+    found = _layer_norm_backward_of_rows(
+        _as_compute_dtype(grad), x, _as_compute_dtype(weight), mean, rstd, n_dims, needs
+    )
+    of_input = None if found[0] is None else np.ldexp(found[0], exponent)
+    return tuple(_cast_result(g, input.dtype) for g in (of_input, *found[1:]))
+
+
+def _layer_norm_backward_of_rows(grad, input, weight, mean, rstd, n_dims, needs):
     dtype = input.dtype
     shape = input.shape[input.ndim - n_dims :]
     columns = math.prod(shape)
@@ -325,6 +390,14 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
 
 
 def _rms_norm(input, weight, n_dims, eps):
+    found = _rms_norm_of_rows(input, weight, n_dims, eps)
+    if not _is_any_overflowed(input, found[1]):
+        return found
+    columns = math.prod(input.shape[input.ndim - n_dims :])
+    return _normalize_huge_rows(_rms_norm_of_rows, found, input, columns, (weight,))
+
+
+def _rms_norm_of_rows(input, weight, n_dims, eps):
     _check_float_dtype(input, "rms_norm")
     x, weight = _as_compute_dtype(input), _as_compute_dtype(weight)
     small = x.shape[: x.ndim - n_dims] + (1,) * n_dims
@@ -351,6 +424,16 @@ def _rms_norm(input, weight, n_dims, eps):
 
 
 def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
+    scaled = _scale_huge_rows(input, rstd, n_dims) if input.size else None
+    if scaled is None:
+        return _rms_norm_backward_of_rows(grad, input, weight, rstd, n_dims, needs)
+    exponent, x, rstd = scaled
+    found = _rms_norm_backward_of_rows(_as_compute_dtype(grad), x, _as_compute_dtype(weight), rstd, n_dims, needs)
+    of_input = None if found[0] is None else np.ldexp(found[0], exponent)
+    return tuple(_cast_result(g, input.dtype) for g in (of_input, *found[1:]))
+
+
+def _rms_norm_backward_of_rows(grad, input, weight, rstd, n_dims, needs):
     dtype = input.dtype
     shape = input.shape[input.ndim - n_dims :]
     columns = math.prod(shape)
@@ -438,6 +521,19 @@ class _ChannelLayout:
 
 
 def _batch_norm_train(input, weight, bias, eps):
+    out, mean, var = _batch_norm_of_channels(input, weight, bias, eps)
+    huge = _find_overflowed(input, var)
+    if huge is not None:
+        x = _as_compute_dtype(input)[:, huge]
+        parameters = [None if p is None else _as_compute_dtype(p)[huge] for p in (weight, bias)]
+        found = _batch_norm_of_channels(np.ldexp(x, -_HUGE[x.dtype]), *parameters, _NO_EPS[x.dtype])
+        out[:, huge] = found[0].astype(out.dtype, copy=False)
+        mean[huge] = np.ldexp(found[1], _HUGE[x.dtype]).astype(mean.dtype, copy=False)
+        var[huge] = np.ldexp(found[2], 2 * _HUGE[x.dtype]).astype(var.dtype, copy=False)
+    return out, mean, var
+
+
+def _batch_norm_of_channels(input, weight, bias, eps):
     _check_float_dtype(input, "batch_norm")
     if 0 < input.size <= SMALL and not is_half(input.dtype):
         return _batch_norm_few_elements(input, weight, bias, eps)
@@ -522,6 +618,24 @@ def _channel_affine(input, scale, shift):
 
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
+    found = _batch_norm_backward_of_channels(grad, input, weight, mean, var, eps, needs)
+    huge = _find_overflowed(input, var)
+    if huge is None:
+        return found
+    grad, x, weight = _as_compute_dtype(grad)[:, huge], _as_compute_dtype(input)[:, huge], _as_compute_dtype(weight)
+    weight, power = None if weight is None else weight[huge], _HUGE[x.dtype]
+    x, eps = np.ldexp(x, -power), _NO_EPS[x.dtype]
+    _, mean, var = _batch_norm_of_channels(x, None, None, eps)
+    parts = _batch_norm_backward_of_channels(grad, x, weight, mean, var, eps, needs)
+    if needs[0]:
+        found[0][:, huge] = np.ldexp(parts[0], -power).astype(input.dtype)
+    for target, values in zip(found[1:], parts[1:], strict=True):
+        if target is not None:
+            target[huge] = values.astype(input.dtype)
+    return found
+
+
+def _batch_norm_backward_of_channels(grad, input, weight, mean, var, eps, needs):
     given = input.dtype
     if 0 < input.size <= SMALL and not is_half(given):
         return _batch_norm_backward_few_elements(grad, input, weight, mean, var, eps, needs)

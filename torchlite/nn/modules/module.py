@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import torchlite as torch
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._dispatch.op_record import Op
 from torchlite._dispatch.tracing import THREAD, TRACES
 from torchlite.nn.parameter import Buffer, Parameter
 
@@ -185,6 +187,13 @@ class Module(_Parts):
     _version = 1
     call_super_init = False
     _compiled_call_impl = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep ops in the class body (`conv = torch.conv2d`) from binding: PyTorch's are builtins, which do not."""
+        super().__init_subclass__(**kwargs)
+        for name, value in list(vars(cls).items()):
+            if value.__class__ is FunctionType and value.__dict__.get("op").__class__ is Op:
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:

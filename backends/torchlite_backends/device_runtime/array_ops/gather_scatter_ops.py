@@ -189,7 +189,7 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
 
 
 def index_select(input, dim, index):
-    check_index_vector("index_select", index.ndim, _is_integer(index))
+    check_index_vector("index_select", index.shape, from_np(index.dtype))
     dim = wrap_dim(dim, input.ndim)
     x = _view_at_least_1d(input)
     out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
@@ -236,7 +236,7 @@ def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Ar
 
 def _index_add_into(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
-    check_index_vector("index_add_", index.ndim, _is_integer(index))
+    check_index_vector("index_add_", index.shape, from_np(index.dtype))
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
         source = apply_pointwise_rule(RULES["mul"], (source, alpha))
@@ -247,7 +247,7 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
 
 def _index_copy_into(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
-    check_index_vector("index_copy_", index.ndim, _is_integer(index))
+    check_index_vector("index_copy_", index.shape, from_np(index.dtype))
     check_index_copy(input, dim, index.size, source)
     return _write_slices("set", input, dim, index, source, False, encode_error(COPIED, dim))
 
@@ -255,7 +255,7 @@ def _index_copy_into(input, dim, index, source):
 def _index_fill_into(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     check_index_fill(value)
-    check_index_vector("index_fill_", index.ndim, _is_integer(index))
+    check_index_vector("index_fill_", index.shape, from_np(index.dtype))
     value = cast(value, input.kind) if value.__class__ is Array else get_cached_scalar(input.device, value, input.kind)
     return _write_slices("set", input, dim, index, value, True, encode_error(INDEXED, dim))
 

@@ -142,7 +142,12 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-_FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")  # selected among equal elements: as in PyTorch the last of the greatest
+# Which of equal elements comes first. Among the greatest the last one, but in rows of up to three elements the first.
+_FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")
+
+
+def _tie_of(largest: bool, length: int) -> str:
+    return _LAST if largest and length > 3 else _FIRST
 
 
 def _write_sorted(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
@@ -192,7 +197,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         return empty(input.device, shape, input.kind), empty(input.device, shape, "i64")
     if k > _MAX_INSERTION_K or 4 * k > size > 64:
         return _write_sorted(rows, *sort_items(rows, largest), k)
-    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _LAST if largest else _FIRST)
+    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _tie_of(largest, rows.length))
 
 
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
@@ -203,7 +208,7 @@ def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
-    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _LAST if largest else _FIRST} | (
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _tie_of(largest, rows.length)} | (
         {"BEYOND": "<=" if largest else ">="} if vectors else {}
     )
     found = rows.items(rows.count * parts * k)
