@@ -10,6 +10,13 @@ from torchlite.fx import Node
 from torchlite.utils import _pytree
 
 
+# Weights stay levels, so that products with levels can take them.
+_KEPT = (
+    "quantized_decomposed.dequantize_per_tensor.default", "quantized_decomposed.dequantize_per_tensor.tensor",
+    "quantized_decomposed.dequantize_per_channel.default", "quantized_decomposed.convert_element_type.no_fuse",
+)  # fmt: skip
+
+
 def _attribute(gm: Any, path: str) -> Any:
     for name in path.split("."):
         gm = getattr(gm, name)
@@ -17,8 +24,8 @@ def _attribute(gm: Any, path: str) -> Any:
 
 
 def _is_foldable(node: Node) -> bool:
-    """True if a call has the same result each time and changes nothing."""
-    if node.op != "call_function" or not node.all_input_nodes or node.is_impure():
+    """True if a call has the same result each time and changes nothing, and is no conversion of levels to numbers."""
+    if node.op != "call_function" or not node.all_input_nodes or node.is_impure() or str(node.target) in _KEPT:
         return False
     schema = getattr(node.target, "_schema", None)
     random = getattr(torch.Tag, "nondeterministic_seeded", None) in getattr(node.target, "tags", ())
