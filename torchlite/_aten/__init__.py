@@ -70,6 +70,8 @@ class _Ops:
             CALLBACKS.declare_collectives()
         if name == "quantized" and ("quantized", "linear") not in DEFINED:
             CALLBACKS.quantized("declare_ops")()
+        if name == "_quantized" and (name, "linear") not in DEFINED:
+            CALLBACKS.quantized("declare_wrapped_ops")()
         if name == "sparse" and (name, "qlinear") not in DEFINED:
             CALLBACKS.quantized("declare_sparse_ops")()
         if name == "onednn" and (name, "qlinear_prepack") not in DEFINED:

@@ -20,3 +20,4 @@ from .public_functions import (
 from .quantized_tensor import QuantizedData, QuantizedTensor, is_quantized, wrap_quantized
 from .saved_tensors import rebuild, saved_parts
 from .sparse_parameters import declare_sparse_ops
+from .wrapped_ops import declare_wrapped_ops
