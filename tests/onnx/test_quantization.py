@@ -299,7 +299,9 @@ def test_what_is_not_written_is_named():
         def forward(self, indices, offsets):
             packed = self.rows._packed_params._packed_weight
             mapping = torch.tensor([0, 1, -1, 2, 3, 4, 5, 6, 7, 8], dtype=torch.int32)
-            return torch.ops.quantized.embedding_bag_byte(packed, indices, offsets, False, 0, True, None, mapping, False)
+            return torch.ops.quantized.embedding_bag_byte(
+                packed, indices, offsets, False, 0, True, None, mapping, False
+            )
 
     with pytest.raises(torch.onnx.OnnxExporterError, match="pruned rows"):
         torch.onnx.export(Pruned(), (INDICES, OFFSETS), io.BytesIO(), dynamo=False)

@@ -10,7 +10,6 @@ from torchlite._library.op_overload import OpOverloadPacket
 from torchlite.fx import Node
 from torchlite.utils import _pytree
 
-
 # Weights stay levels, so that products with levels can take them.
 _KEPT = (
     "quantized_decomposed.dequantize_per_tensor.default", "quantized_decomposed.dequantize_per_tensor.tensor",

@@ -172,9 +172,7 @@ _BITS = (
 BY_NAME = {d.name: d for d in (*globals().values(), *_NARROW, *_BITS) if isinstance(d, dtype)}
 # NumPy's dtypes of numbers without arithmetic, see `opaque_dtypes.py`. Their `_np` stays None: fast paths that read it
 # take general ones.
-OPAQUE = {
-    d.name: np.dtype([(d.name, f"V{d.itemsize}")]) for d in (float8_e8m0fnu, float4_e2m1fn_x2, *_NARROW, *_BITS)
-}
+OPAQUE = {d.name: np.dtype([(d.name, f"V{d.itemsize}")]) for d in (float8_e8m0fnu, float4_e2m1fn_x2, *_NARROW, *_BITS)}
 # Dtypes that programs ask about, and of which there are no tensors.
 NAME_ONLY = {
     d.name: d
