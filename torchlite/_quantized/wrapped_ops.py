@@ -10,6 +10,8 @@ import torchlite.nn.functional as F
 
 from .half_parameters import saturate
 from .packed_parameters import LinearPackedParams
+from .quantized_tensor import wrap_quantized
+from .quantizers import PerTensor
 
 
 def _as_bytes(numbers: Any) -> Any:
@@ -36,9 +38,8 @@ def _product(
             (torch.float64, torch.int64, torch.float32, torch.int8), strict=True,
         )
     )  # fmt: skip
-    weight = torch._make_per_tensor_quantized_tensor(
-        levels.reshape(out_channel, -1), w_scale.item(), int(w_zero.item())
-    )
+    quantizer = PerTensor(w_scale.item(), int(w_zero.item()))
+    weight = wrap_quantized(levels.reshape(out_channel, -1), quantizer)
     qx = torch.quantize_per_tensor(x, x_scale, x_zero, torch.quint8)
     return LinearPackedParams(weight, bias)(qx, float(scale), int(zero_point)).dequantize()
 

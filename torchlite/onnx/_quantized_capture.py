@@ -106,6 +106,8 @@ def _linear_dynamic(x: Any, packed: Any, reduce_range: bool = False) -> Any:
         weight, bias = packed.unpack()
     if not weight.is_quantized:
         return _linear_half(x, packed)
+    scales: Any
+    zeros: Any
     with show_only_within([]):
         if weight.qscheme() is torch.per_tensor_affine:
             scales, zeros = torch.tensor(weight.q_scale()), torch.tensor(weight.q_zero_point())

@@ -79,10 +79,7 @@ def flags(level: str = processor_level.NATIVE) -> tuple[str, ...]:
     until both halves are stored, ten times as long as the load of a vector. So code is tuned for no processor.
     """
     native = {"aarch64": ("-mcpu=native",), "arm64": ("-mcpu=native",), "x86_64": ("-march=native", "-mtune=generic")}
-    named = {
-        processor_level.NATIVE: native.get(platform.machine(), ("-march=native",)),
-        processor_level.BASELINE: (),
-    }
+    named = {processor_level.NATIVE: native.get(platform.machine(), ("-march=native",)), processor_level.BASELINE: ()}
     return (*_FLAGS, *named.get(level, (f"-march={level}",)), *_SANITIZERS.get(sanitizer(), ()))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._device.generators import use_copied_generators
 from torchlite._subclasses.fake_constructors import fake_tensor_like
+from torchlite._tensor import Tensor
 from torchlite.fx import Interpreter, Node
 from torchlite.fx.passes.shape_prop import _extract_tensor_metadata
 from torchlite.fx.passes.tools_common import stable_topological_sort
@@ -38,8 +39,8 @@ class _SampleRun(Interpreter):
     """Runs a graph once, and stores in its nodes the sizes that the functions of patterns read."""
 
     def run_node(self, n: Node) -> Any:
-        value = super().run_node(n)
-        if isinstance(value, torch.Tensor):
+        value: Any = super().run_node(n)
+        if isinstance(value, Tensor):
             n.meta["val"], n.meta["tensor_meta"] = fake_tensor_like(value), _extract_tensor_metadata(value)
         return value
 
