@@ -198,6 +198,8 @@ FILES: list[tuple[str, str, Callable[..., None]]] = [
     ("products", "gather", blocks(4, 16, True, op_types_to_quantize=("MatMul", "Gather"))),
     ("products", "nf4", bnb(MatMulBnb4Quantizer.NF4)),
     ("products", "fp4", bnb(MatMulBnb4Quantizer.FP4)),
+    ("products", "int4_rounded", blocks(4, 32, False, 4)),
+    ("products", "int8_rounded", blocks(8, 16, True, 4)),
 ]  # fmt: skip
 
 

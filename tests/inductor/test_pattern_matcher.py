@@ -106,12 +106,41 @@ def test_constants_are_computed_once():
     expected = module(torch.tensor([[3.0, 1.0]]))
     freezing_patterns.freezing_passes(module, (torch.ones(1, 2),))
     names = [str(node.target) for node in module.graph.nodes if node.op != "placeholder"]
-    assert names == ["_frozen_param0", "aten.linear.default", "aten.rand.default", "aten.add.Tensor", "output"]
+    back = "quantized_decomposed.dequantize_per_tensor.default"  # stays for a product of levels
+    assert names == ["_frozen_param0", back, "aten.linear.default", "aten.rand.default", "aten.add.Tensor", "output"]
     torch.manual_seed(0)
     assert torch.equal(module(torch.tensor([[3.0, 1.0]])), expected)
     constant_fold(kept, lambda node: False)
     assert len(kept.graph.nodes) == 8
     maybe_set_is_frozen_param(kept.weight)
+
+
+def test_registered_patterns_replace_calls_of_frozen_graphs():
+    pattern = CallFunction(aten.relu, CallFunction(aten.linear, KeywordArg("x"), KeywordArg("w"), KeywordArg("b")))
+    layers, seen = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), []
+
+    @freezing_patterns.register_freezing_graph_pattern(pattern, pass_number=1)
+    def fuse(match, x, w, b):
+        end = match.output_node()
+        seen.append((tuple(end.meta["val"].shape), end.meta["tensor_meta"].dtype, x.meta["tensor_meta"].shape))
+        with match.graph.inserting_before(end):
+            packed = match.graph.call_function(torch.ops.onednn.linear_prepack_fp16, (w, None))
+            made = match.graph.call_function(torch.ops.onednn.linear_relu_dynamic_fp16.default, (x, packed, b))
+        end.replace_all_uses_with(made)
+        match.erase_nodes()
+
+    try:
+        x = torch.randn(2, 3)
+        module = torch.export.export(layers, (x,)).module(check_guards=False)
+        expected = module(x)
+        freezing_patterns.freezing_passes(module, (x,))
+        constant_fold(module)
+    finally:
+        freezing_patterns.pass_patterns[1].patterns.pop()
+    assert seen == [((2, 4), torch.float32, (2, 3))]
+    names = [str(node.target) for node in module.graph.nodes if node.op == "call_function"]
+    assert names == ["onednn.linear_relu_dynamic_fp16.default"]  # the packed weight is a constant
+    torch.testing.assert_close(module(x), expected, rtol=1e-2, atol=1e-3)
 
 
 def test_rules_for_another_compiler_are_kept_alone(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pathlib
+import warnings
 import zipfile
 
 import numpy as np
@@ -198,7 +199,109 @@ def test_dynamic_layers_and_embeddings_are_written(dtype):
     torch.testing.assert_close(torch.onnx.load(stream)(x), net(x), rtol=1e-5, atol=1e-5)
 
 
+class FirstResult(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args):
+        return self.module(*args)[0]
+
+
+def dynamic(module):
+    kinds = {torch.nn.Linear, torch.nn.LSTM, torch.nn.GRU, torch.nn.LSTMCell, torch.nn.GRUCell, torch.nn.RNNCell}
+    return torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(module).eval(), kinds)
+
+
+def table(kind, dtype, **options):
+    made = kind(10, 16, **options)
+    names = {torch.quint8: "", torch.quint4x2: "_4bit"}
+    made.qconfig = getattr(torch.ao.quantization, f"float_qparams_weight_only_qconfig{names[dtype]}")
+    return getattr(torch.ao.nn.quantized, kind.__name__).from_float(made)
+
+
+nn, quantized = torch.nn, torch.ao.nn.quantized
+INDICES, OFFSETS = torch.tensor([1, 2, 3, 4, 5, 9]), torch.tensor([0, 2, 5])
+BYTES, FOUR_BITS = torch.quint8, torch.quint4x2
+# A network and the shapes of its inputs, or the inputs.
+OTHER_LAYERS = {
+    "two_linear": (lambda: dynamic(nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 4))), [(2, 5, 12)]),
+    "lstm": (lambda: dynamic(FirstResult(nn.LSTM(6, 8, 2, bidirectional=True))), [(4, 3, 6)]),
+    "gru": (lambda: dynamic(FirstResult(nn.GRU(6, 8, batch_first=True))), [(3, 4, 6)]),
+    "lstm_cell": (lambda: dynamic(FirstResult(nn.LSTMCell(6, 8))), [(3, 6)]),
+    "gru_cell": (lambda: dynamic(nn.GRUCell(6, 8)), [(3, 6)]),
+    "rnn_cell": (lambda: dynamic(nn.RNNCell(6, 8)), [(3, 6)]),
+    "conv1d": (lambda: quantized.dynamic.Conv1d(4, 8, 3, padding=1), [(2, 4, 9)]),
+    "conv2d": (lambda: quantized.dynamic.Conv2d(4, 8, 3, groups=2, stride=2), [(2, 4, 9, 9)]),
+    "conv3d": (lambda: quantized.dynamic.Conv3d(4, 8, 2), [(2, 4, 5, 5, 5)]),
+    "conv_transpose2d": (lambda: quantized.dynamic.ConvTranspose2d(4, 8, 3, stride=2), [(2, 4, 5, 5)]),
+    "rows_of_four_bits": (lambda: table(nn.Embedding, FOUR_BITS), [INDICES]),
+    "bags": (lambda: table(nn.EmbeddingBag, BYTES, mode="sum"), [INDICES, OFFSETS]),
+    "bags_of_four_bits": (lambda: table(nn.EmbeddingBag, FOUR_BITS, mode="sum"), [INDICES.reshape(2, 3)]),
+    "bags_with_last_offset": (
+        lambda: table(nn.EmbeddingBag, BYTES, mode="sum", include_last_offset=True),
+        [INDICES, torch.tensor([0, 2, 5, 6])],
+    ),
+    "means_of_bags": (lambda: table(nn.EmbeddingBag, BYTES, mode="mean"), [INDICES, OFFSETS]),
+}
+
+
+def other_layers(name):
+    torch.manual_seed(3)
+    make, given = OTHER_LAYERS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of inaccurate layers
+        net = make()
+    return net, tuple([torch.randn(x) if isinstance(x, tuple) else x for x in given])
+
+
+@pytest.mark.parametrize("name", OTHER_LAYERS)
+def test_recurrent_layers_dynamic_convolutions_and_bags(name):
+    net, inputs = other_layers(name)
+    data = torch.onnx.export(net, inputs, dynamo=True).to_bytes()
+    found, expected = torch.onnx.load(data)(*inputs), net(*inputs)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_dynamic_products_are_integer_products():
+    net, inputs = other_layers("two_linear")
+    program = torch.onnx.export(net, inputs, dynamo=True)
+    ops = [node.op_type for node in torch.onnx._load.read_model(program.to_bytes())[0].graph.node]
+    assert ops.count("MatMulInteger") == 2 and "DequantizeLinear" not in ops
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min")
+def test_results_of_float_ops_after_dequantization_are_not_rounded():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before, self.layer = torch.ao.quantization.QuantStub(), torch.nn.Linear(4, 4)
+            self.after = torch.ao.quantization.DeQuantStub()
+
+        def forward(self, x):
+            return torch.tanh(self.after(self.layer(self.before(x))) * 3)
+
+    torch.manual_seed(0)
+    net, x = Net().eval(), torch.randn(5, 4)
+    net.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    torch.ao.quantization.prepare(net, inplace=True)(x)
+    torch.ao.quantization.convert(net, inplace=True)
+    data = torch.onnx.export(net, (x,), dynamo=True).to_bytes()
+    torch.testing.assert_close(torch.onnx.load(data)(x), net(x))
+
+
 def test_what_is_not_written_is_named():
-    net, x = scripted.NETWORKS["dynamic"](torch)
-    with pytest.raises(torch.onnx.OnnxExporterError, match="quantized_lstm"):
-        torch.onnx.export(net, (x,), io.BytesIO(), dynamo=False)
+    class Pruned(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rows = table(nn.EmbeddingBag, BYTES, mode="sum")
+
+        def forward(self, indices, offsets):
+            packed = self.rows._packed_params._packed_weight
+            mapping = torch.tensor([0, 1, -1, 2, 3, 4, 5, 6, 7, 8], dtype=torch.int32)
+            return torch.ops.quantized.embedding_bag_byte(
+                packed, indices, offsets, False, 0, True, None, mapping, False
+            )
+
+    with pytest.raises(torch.onnx.OnnxExporterError, match="pruned rows"):
+        torch.onnx.export(Pruned(), (INDICES, OFFSETS), io.BytesIO(), dynamo=False)

@@ -17,7 +17,7 @@ with zipfile.ZipFile(ARCHIVE) as _archive:
 # Their results are sums of floats, which each library adds in its own order.
 FLOATS = {
     "bilstm_dynamic_per_channel", "cnn_dynamic", "gru_dynamic", "products_fp4", "products_gather", "products_int4",
-    "products_int4_qdq", "products_int8", "products_nf4",
+    "products_int4_qdq", "products_int4_rounded", "products_int8", "products_int8_rounded", "products_nf4",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 import torchlite
 from tests.ao.nn.quantized import scripted
 from tests.graph_models import MODELS
+from tests.onnx.test_quantization import OTHER_LAYERS, other_layers
 
 torch = pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
@@ -30,6 +31,16 @@ def test_files_of_eager_quantized_networks(name):
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     np.testing.assert_array_equal(found, net(x).numpy())
+
+
+@pytest.mark.parametrize("name", OTHER_LAYERS)
+def test_files_of_recurrent_layers_dynamic_convolutions_and_bags(name):
+    net, inputs = other_layers(name)
+    data = torchlite.onnx.export(net, inputs, dynamo=True).to_bytes()
+    onnx.checker.check_model(onnx.load_from_string(data), full_check=True)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs, strict=True)})
+    np.testing.assert_allclose(found, net(*inputs).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 # The versions from which on ONNX has words for a model's ops.

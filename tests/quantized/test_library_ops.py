@@ -103,3 +103,28 @@ def test_packed_parameters_are_copied_and_pickled():
     expected = ops.linear_dynamic(i.x, packed)
     for copied in (copy.deepcopy(packed), pickle.loads(pickle.dumps(packed))):
         assert torch.equal(ops.linear_dynamic(i.x, copied), expected)
+
+
+@pytest.mark.parametrize("name", ["cat", "cat_relu"])
+def test_concatenation_refuses_mixed_dtypes_and_channels(name):
+    function = getattr(torch.ops.quantized, name)
+    x = torch.ones(2, 2)
+    signed, unsigned = (torch.quantize_per_tensor(x, 1.0, 0, dtype) for dtype in (torch.qint8, torch.quint8))
+    rows = torch.quantize_per_channel(x, torch.ones(2), torch.zeros(2), 0, torch.qint8)
+    with pytest.raises(RuntimeError, match="All dtypes must be the same"):
+        function([signed, unsigned], 0, 1.0, 0)
+    for parts in ([rows, signed], [signed, rows]):
+        with pytest.raises(RuntimeError, match="Only per-tensor quantization is supported in 'cat'!"):
+            function(parts, 0, 1.0, 0)
+    assert function([signed, signed], -1, 1.0, 0).shape == (2, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.qint8, torch.quint8, torch.qint32])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_takes_the_same_of_equal_elements_as_of_the_numbers(dtype, largest):
+    torch.manual_seed(0)
+    x = torch.quantize_per_tensor(torch.randn(5, 5, 5), 1.0, 0, dtype)
+    for dim in range(3):
+        found, expected = torch.topk(x, 2, dim, largest), torch.topk(x.dequantize(), 2, dim, largest)
+        assert torch.equal(found.indices, expected.indices)
+        assert torch.equal(found.values.dequantize(), expected.values)

@@ -256,3 +256,31 @@ def test_whole_numbers_that_powers_of_two_lack_fill():
     assert bytes_of(torch.zeros_like(x)) == bytes_of(torch.full((2,), 0, dtype=E8)) == [0, 0]
     assert bytes_of(torch.full_like(x, 0)) == [0, 0]
     assert bytes_of(torch.full((2,), -1, dtype=E8)) == [127, 127] and bytes_of(torch.full_like(x, 3)) == [129, 129]
+
+
+BITS = [getattr(torch, f"bits{form}") for form in ("8", "1x8", "2x4", "4x2", "16")]
+
+
+@pytest.mark.parametrize("d", BITS, ids=str)
+def test_bits_are_copied_and_refuse_arithmetic(d, tmp_path):
+    integers = torch.int16 if d.itemsize == 2 else torch.int8
+    plain = torch.arange(-6, 6, dtype=integers).reshape(3, 4)
+    x = plain.view(d)
+    assert x.dtype is d and x.element_size() == d.itemsize and torch.empty(3, dtype=d).shape == (3,)
+    assert torch.zeros(20, dtype=torch.int32).view(d).shape == (80 // d.itemsize,)
+    for found, wanted in (
+        (x.t().contiguous(), plain.t()), (x.t().clone(), plain.t()), (x[1], plain[1]), (x[:, ::2], plain[:, ::2]),
+        (torch.cat([x, x.t().reshape(3, 4)]), torch.cat([plain, plain.t().reshape(3, 4)])),
+        (torch.stack([x, x], 1), torch.stack([plain, plain], 1)), (x.repeat(2, 1), plain.repeat(2, 1)),
+        (torch.where(plain > 0, x, torch.zeros_like(x)), plain.clamp(min=0)),
+    ):  # fmt: skip
+        assert found.dtype is d and torch.equal(found.contiguous().view(integers), wanted)
+    torch.save(x, tmp_path / "x.pt")
+    assert torch.equal(torch.load(tmp_path / "x.pt").view(integers), plain)
+    for call in (lambda: x + 1, lambda: x.sum(), lambda: x.to(torch.int32), lambda: plain.to(d), lambda: x == x):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Bits"):
+            call()
+    with pytest.raises(RuntimeError, match=f"Promotion from {d.scalar_name} and Char is unsupported"):
+        torch.promote_types(d, torch.int8)
+    with pytest.raises(RuntimeError, match="load_scalar"):
+        x.tolist()

@@ -70,10 +70,14 @@ class _Ops:
             CALLBACKS.declare_collectives()
         if name == "quantized" and ("quantized", "linear") not in DEFINED:
             CALLBACKS.quantized("declare_ops")()
+        if name == "_quantized" and (name, "linear") not in DEFINED:
+            CALLBACKS.quantized("declare_wrapped_ops")()
         if name == "sparse" and (name, "qlinear") not in DEFINED:
             CALLBACKS.quantized("declare_sparse_ops")()
         if name == "onednn" and (name, "qlinear_prepack") not in DEFINED:
             CALLBACKS.quantized("declare_onednn_ops")()
+        if name == "mkldnn" and (name, "_is_mkldnn_acl_supported") not in DEFINED:
+            CALLBACKS.quantized("declare_mkldnn_ops")()
         if name == "quantized_decomposed" and (name, "quantize_per_tensor") not in DEFINED:
             CALLBACKS.decomposed_library()
         return self.__dict__.setdefault(name, _Namespace(name))

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 
 from .._aten import OpOverload
+from .control_flow_capture import current_recorder
 from .higher_order_operator import HigherOrderOperator
 
 _NAMES = ("linear.default", "mm.default", "conv2d.default", "convolution.default",
@@ -41,6 +42,15 @@ def _out_dtype(op: Any, output_dtype: Any, *args: Any) -> Any:
     allowed = _allowed_ops()
     if op not in allowed:
         raise ValueError(f"out_dtype only allows the following operators: {allowed}.")
+    recorder = current_recorder()
+    if recorder is None or not any(isinstance(arg, torch.Tensor) and recorder.follows(arg) for arg in args):
+        return _compute(op, output_dtype, args)
+    with recorder.paused():
+        result = _compute(op, output_dtype, args)
+    return recorder.noted(out_dtype, (op, output_dtype, *args), result)
+
+
+def _compute(op: OpOverload, output_dtype: Any, args: tuple) -> Any:
     dtype = output_dtype
     for arg in args:
         if isinstance(arg, torch.Tensor):

@@ -6,8 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
+from torchlite._library.op_overload import OpOverloadPacket
 from torchlite.fx import Node
 from torchlite.utils import _pytree
+
+# Weights stay levels, so that products with levels can take them.
+_KEPT = (
+    "quantized_decomposed.dequantize_per_tensor.default", "quantized_decomposed.dequantize_per_tensor.tensor",
+    "quantized_decomposed.dequantize_per_channel.default", "quantized_decomposed.convert_element_type.no_fuse",
+)  # fmt: skip
 
 
 def _attribute(gm: Any, path: str) -> Any:
@@ -17,10 +24,11 @@ def _attribute(gm: Any, path: str) -> Any:
 
 
 def _is_foldable(node: Node) -> bool:
-    """True if a call has the same result each time and changes nothing."""
-    if node.op != "call_function" or not node.all_input_nodes or node.is_impure():
+    """True if a call has the same result each time and changes nothing, and is no conversion of levels to numbers."""
+    if node.op != "call_function" or not node.all_input_nodes or node.is_impure() or str(node.target) in _KEPT:
         return False
-    schema = getattr(node.target, "_schema", None)
+    packet: Any = node.target
+    schema = getattr(packet.default if isinstance(packet, OpOverloadPacket) else packet, "_schema", None)
     random = getattr(torch.Tag, "nondeterministic_seeded", None) in getattr(node.target, "tags", ())
     return schema is not None and not random and not any(argument.is_write for argument in schema.arguments)
 

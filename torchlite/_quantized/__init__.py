@@ -3,7 +3,7 @@
 """
 
 from .library_ops import declare_ops
-from .onednn_ops import declare_onednn_ops
+from .onednn_ops import declare_mkldnn_ops, declare_onednn_ops
 from .op_dispatch import convert, getitem, move, run_in_place, run_op, setitem, write_out
 from .packed_parameters import is_object_class, rebuild_object
 from .printing import quantized_repr
@@ -20,3 +20,4 @@ from .public_functions import (
 from .quantized_tensor import QuantizedData, QuantizedTensor, is_quantized, wrap_quantized
 from .saved_tensors import rebuild, saved_parts
 from .sparse_parameters import declare_sparse_ops
+from .wrapped_ops import declare_wrapped_ops

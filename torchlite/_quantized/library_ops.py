@@ -210,6 +210,11 @@ for _rank in ("1d", "2d"):
 
 def _concatenate(after: Any) -> Any:
     def compute(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Any:
+        for part in qx:
+            if part.dtype is not qx[0].dtype:
+                raise RuntimeError("All dtypes must be the same.")
+            if part.qscheme() not in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+                raise RuntimeError("Only per-tensor quantization is supported in 'cat'!")
         scale = qx[0].q_scale() if scale is None else scale
         zero_point = qx[0].q_zero_point() if zero_point is None else zero_point
         return after(_as(torch.cat([part.dequantize() for part in qx], dim), qx[0], scale, zero_point))

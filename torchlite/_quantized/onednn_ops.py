@@ -222,3 +222,11 @@ def declare_onednn_ops() -> None:
 
     for schema, function in _schemas().items():
         define_op("onednn", schema).kernels["CompositeExplicitAutograd"] = function
+
+
+def declare_mkldnn_ops() -> None:
+    """Define what packages ask before they use oneDNN's ops, at the first use of `torch.ops.mkldnn`."""
+    from .._library.library_op import define_op
+
+    for name in ("_is_mkldnn_bf16_supported", "_is_mkldnn_fp16_supported", "_is_mkldnn_acl_supported"):
+        define_op("mkldnn", f"{name}() -> bool").kernels["CompositeExplicitAutograd"] = lambda: False

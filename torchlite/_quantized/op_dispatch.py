@@ -238,8 +238,18 @@ _NOT_PER_TENSOR = (
     "Expected quantizer->qscheme() == kPerTensorAffine to be true, but got false.  (Could this error message be "
     "improved?  If so, please report an enhancement request to PyTorch.)"
 )
-for _name in ("max", "min", "sort", "topk"):
+for _name in ("max", "min", "sort"):
     _order_elements(_name)
+
+
+@register_rule("topk")
+def topk(input: Any, *rest: Any) -> Any:
+    """The greatest or least elements. Of equal ones it has those that the function of the numbers has."""
+    _need_per_tensor(input, _NOT_PER_TENSOR)
+    integers = input._values
+    exact = torch.float64 if integers.dtype is torch.int32 else torch.float32
+    levels, indices = _call("topk", integers.to(exact), rest)
+    return to_named_tuple("topk", (wrap_quantized(levels.to(integers.dtype), input._quantizer), indices))
 
 
 def _pool(name: str) -> None:

@@ -69,7 +69,7 @@ class dtype:
         """The NumPy dtype of the same values.
 
         The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes. Those of `torch.float8_e8m0fnu`,
-        `torch.float4_e2m1fn_x2` and integers of fewer than eight bits are structures of one byte, with which NumPy
+        `torch.float4_e2m1fn_x2`, integers of fewer than eight bits and bits are structures of bytes, with which NumPy
         does not compute.
 
         Raises:
@@ -164,11 +164,15 @@ _NARROW = tuple(
     for prefix in ("u", "")
     for bits in range(1, 8)
 )
+_BITS = (
+    *(dtype(f"bits{form}", INT, 1, False, f"Bits{form}") for form in ("8", "1x8", "2x4", "4x2")),
+    dtype("bits16", INT, 2, False, "Bits16"),
+)
 
-BY_NAME = {d.name: d for d in (*globals().values(), *_NARROW) if isinstance(d, dtype)}
+BY_NAME = {d.name: d for d in (*globals().values(), *_NARROW, *_BITS) if isinstance(d, dtype)}
 # NumPy's dtypes of numbers without arithmetic, see `opaque_dtypes.py`. Their `_np` stays None: fast paths that read it
 # take general ones.
-OPAQUE = {d.name: np.dtype([(d.name, "V1")]) for d in (float8_e8m0fnu, float4_e2m1fn_x2, *_NARROW)}
+OPAQUE = {d.name: np.dtype([(d.name, f"V{d.itemsize}")]) for d in (float8_e8m0fnu, float4_e2m1fn_x2, *_NARROW, *_BITS)}
 # Dtypes that programs ask about, and of which there are no tensors.
 NAME_ONLY = {
     d.name: d
@@ -178,8 +182,6 @@ NAME_ONLY = {
         dtype("qint32", INT, 4, True, "QInt32"),
         dtype("quint4x2", INT, 1, False, "QUInt4x2"),
         dtype("quint2x4", INT, 1, False, "QUInt2x4"),
-        *(dtype(f"bits{form}", INT, 1, False, f"Bits{form}") for form in ("8", "1x8", "2x4", "4x2")),
-        dtype("bits16", INT, 2, False, "Bits16"),
     )
 }
 # Those whose levels are packed: a byte has several.
@@ -244,6 +246,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return first
     first = as_argument(first, "promote_types", "'type1' (position 1)")
     second = as_argument(second, "promote_types", "'type2' (position 2)")
+    if first in _BITS or second in _BITS:
+        raise RuntimeError(f"Promotion from {first.scalar_name} and {second.scalar_name} is unsupported.")
     narrow = [d.name for d in (first, second) if d.name in OPAQUE]
     family = "Float8 Types" if "float8" in first.name or "float8" in second.name else "uint16, uint32, uint64 types"
     if (

@@ -1,5 +1,5 @@
-"""Numbers of one byte without arithmetic: the powers of two of float8_e8m0fnu, pairs of float4, and integers of fewer
-than eight bits. Their NumPy dtype is a structure of one byte, which NumPy copies and indexes.
+"""Numbers without arithmetic: the powers of two of float8_e8m0fnu, pairs of float4, integers of fewer than eight bits,
+and bits. Their NumPy dtype is a structure of one byte (bits16: two), which NumPy copies and indexes.
 
 A byte e of float8_e8m0fnu is 2**(e - 127), and 255 is NaN. There is neither a sign nor a zero: as in PyTorch, negative
 numbers lose their sign, and zero becomes the smallest power.
@@ -81,7 +81,7 @@ def full(size: Any, value: Any, target: dtype) -> np.ndarray:
 
 def shown_values(array: np.ndarray) -> np.ndarray:
     """The numbers that a text shows as floats: the values of float8_e8m0fnu, and the bytes of the other dtypes."""
-    return decode(array) if array.dtype.names == (_E8M0,) else array.view(np.uint8).astype(np.float32)
+    return decode(array) if array.dtype.names == (_E8M0,) else array.view(f"u{array.itemsize}").astype(np.float32)
 
 
 def python_values(array: np.ndarray) -> list:

@@ -30,6 +30,7 @@ from torchlite.utils import _pytree as pytree
 from . import graph_signature as gs
 from ._call_graph import reachable_functions, referenced_names
 from ._errors import UserError
+from ._graph_runner import run_module
 from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 
 
@@ -113,7 +114,7 @@ class ExportTrace:
         run = _TraceInterceptor(self.calls)
         with exporting(), self.recorder, run:
             run.search(self.module)
-            result = self.module(*args, **kwargs)
+            result = run_module(self.module, self.recorder, run.replaced, args, kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
         self.graph.output(tuple(self._add_output(leaf) for leaf in results)).meta["val"] = None
         eliminate_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})

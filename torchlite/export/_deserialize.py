@@ -16,6 +16,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._aten.allowlist import allowed_overload
 from torchlite._higher_order_ops.higher_order_operator import OPERATORS, HigherOrderOperator
+from torchlite._higher_order_ops.out_dtype import out_dtype
 from torchlite._serialization import atomic_files
 from torchlite._serialization.resource_budget import Budget, BudgetExceeded
 from torchlite._subclasses.fake_constructors import new_fake_tensor
@@ -623,6 +624,8 @@ class _GraphDeserializer:
 
     def _returns_single_result(self, node: Node) -> bool:
         """True if an op that calls a subgraph returns the subgraph's single result without a tuple."""
+        if node.target is out_dtype:
+            return True
         graphs = [arg for arg in node.all_input_nodes if arg.op == "get_attr"]
         if node.target.name() not in _WRAPPERS or len(graphs) != 1:  # type: ignore[union-attr]
             return False

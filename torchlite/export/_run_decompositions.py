@@ -22,6 +22,7 @@ from . import graph_signature as gs
 from ._checked_functions import make_checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
+from ._graph_runner import SIZE_QUERIES
 
 # Batch norm's ATen op returns its running statistics.
 _ALWAYS_DECOMPOSED = {
@@ -237,15 +238,16 @@ def _read_argument(value: Any, env: dict[Node, Any], recorder: OpRecorder) -> An
 def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
     """Run one node of the program under the recorder."""
     from torchlite._higher_order_ops.higher_order_operator import HigherOrderOperator
+    from torchlite._higher_order_ops.out_dtype import out_dtype
 
-    if isinstance(node.target, HigherOrderOperator):
+    if isinstance(node.target, HigherOrderOperator) and node.target is not out_dtype:
         _keep_higher_order_node(node, env, recorder)
         return
     args = tuple(_to_plain_value(a, env) for a in node.args)
     kwargs = {name: _to_plain_value(a, env) for name, a in node.kwargs.items()}
     own = getattr(node.target, "namespace", "")
     if not own or own == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
-        run = _SIZED.get(node.target, node.target)
+        run = SIZE_QUERIES.get(node.target, node.target)
         recorder.line = node.name
         with recorder:
             env[node] = run(*args, **kwargs)  # type: ignore[operator]
@@ -268,13 +270,6 @@ def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
         else:
             found = recorder.tried(lambda: run(*args, **kwargs))  # type: ignore[operator]
     env[node] = recorder.kept(node.target, args, kwargs) if found is NotImplemented else found
-
-
-# Size queries go to the tensor, which has the expression.
-_SIZED: dict[Any, Any] = {
-    torch.ops.aten.sym_size.int: lambda tensor, dim: tensor.size(dim),
-    torch.ops.aten.sym_numel.default: lambda tensor: tensor.numel(),
-}  # fmt: skip
 
 
 def _to_plain_value(value: Any, env: dict[Node, Any]) -> Any:

@@ -10,7 +10,9 @@ import os
 from typing import Any
 
 import torchlite as torch
+from torchlite._aten import OpOverload
 from torchlite._higher_order_ops.higher_order_operator import HigherOrderOperator
+from torchlite._higher_order_ops.out_dtype import out_dtype
 from torchlite._serialization.atomic_files import replace_file
 from torchlite._serialization.zip_archive import ArchiveWriter
 from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt
@@ -332,7 +334,7 @@ class _GraphSerializer:
             "inputs": self._serialize_inputs(node, schema),
             "outputs": self._serialize_outputs(node, schema),
             "metadata": self._serialize_metadata(node),
-            "is_hop_single_tensor_return": False if isinstance(target, HigherOrderOperator) else None,
+            "is_hop_single_tensor_return": target is out_dtype if isinstance(target, HigherOrderOperator) else None,
             "name": node.name,
         }
 
@@ -417,6 +419,8 @@ class _GraphSerializer:
             return {"as_memory_format": MEMORY_FORMAT_CODES[value]}
         if isinstance(value, complex):
             return {"as_complex": {"real": value.real, "imag": value.imag}}
+        if isinstance(value, OpOverload):
+            return {"as_operator": self._serialize_target(value)}
         if kind is not None and kind.base == "Device" and isinstance(value, str):
             return self.argument(torch.device(value))
         if kind is not None and kind.base == "float" and type(value) is int:

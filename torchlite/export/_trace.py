@@ -243,7 +243,7 @@ def _make_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, args: tup
         for tensor, value in trace.written:
             tensor.copy_(value)
     for node in trace.graph.nodes:
-        if node.op == "call_function":
+        if node.op == "call_function" and "from_node" not in node.meta:
             node.meta["from_node"] = [NodeSource(node, "export", NodeSourceAction.CREATE)]
     root = torch.nn.Module()
     for name, module in trace.recorder.modules.items():

@@ -17,6 +17,7 @@ import torchlite.nn.functional as F
 from .._dispatch import call
 from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, show_only_within
 from .._library.library_op import LibraryOp
+from .._quantized.recurrent_ops import CellParams
 from ..utils.weak import WeakIdKeyDictionary
 from .errors import OnnxExporterError
 
@@ -85,14 +86,39 @@ def _linear(x: Any, packed: Any, *rest: Any) -> Any:
     return F.linear(x, *_weight_and_bias(packed))
 
 
-def _linear_dynamic(x: Any, packed: Any, reduce_range: bool = False) -> Any:
-    """The input is quantized by its range."""
-    if not packed.unpack()[0].is_quantized:
-        return _linear_half(x, packed)
+def _levels_of_range(x: Any, reduce_range: bool) -> tuple[Any, Any, Any]:
+    """Return the levels of numbers by their least and greatest one, their scale and their zero point."""
     ops, most = torch.ops.quantized_decomposed, 127 if reduce_range else 255
     scale, zero = ops.choose_qparams.tensor(x, 0, most, torch.finfo(torch.float32).eps, torch.uint8)
-    given = scale, zero, 0, 255, torch.uint8
-    return _linear(ops.dequantize_per_tensor.tensor(ops.quantize_per_tensor.tensor(x, *given), *given), packed)
+    return ops.quantize_per_tensor.tensor(x, scale, zero, 0, 255, torch.uint8), scale, zero
+
+
+def _round_to_range(x: Any, reduce_range: bool) -> Any:
+    levels, scale, zero = _levels_of_range(x, reduce_range)
+    return torch.ops.quantized_decomposed.dequantize_per_tensor.tensor(levels, scale, zero, 0, 255, torch.uint8)
+
+
+def _linear_dynamic(x: Any, packed: Any, reduce_range: bool = False) -> Any:
+    """The input is quantized by its range. The product is one of integers: of a product with DequantizeLinear, ONNX
+    Runtime makes one that rounds its input to 8 bits again.
+    """
+    with show_only_within([]):
+        weight, bias = packed.unpack()
+    if not weight.is_quantized:
+        return _linear_half(x, packed)
+    scales: Any
+    zeros: Any
+    with show_only_within([]):
+        if weight.qscheme() is torch.per_tensor_affine:
+            scales, zeros = torch.tensor(weight.q_scale()), torch.tensor(weight.q_zero_point())
+        else:
+            scales, zeros = weight.q_per_channel_scales().float(), weight.q_per_channel_zero_points()
+        columns, zeros = weight.int_repr().t().contiguous(), zeros.to(torch.int8) if zeros.any() else None
+    levels, scale, zero = _levels_of_range(x, reduce_range)
+    out = torch.ops.torchlite._quantized_matmul(
+        levels, columns, zero.reshape(()).to(torch.uint8), zeros, None, scale.reshape(()).to(torch.float32) * scales
+    )
+    return out if bias is None else out + bias
 
 
 def _linear_half(x: Any, packed: Any, *rest: Any) -> Any:
@@ -101,23 +127,45 @@ def _linear_half(x: Any, packed: Any, *rest: Any) -> Any:
     return F.linear(x, weight, bias)
 
 
-def _embed(packed: Any, indices: Any, *rest: Any) -> Any:
-    """Rows of bytes, less float zero points, times scales."""
+def _rows(packed: Any, indices: Any) -> Any:
+    """Return rows of levels as numbers. With four bits, steps and the numbers of level 0 have half precision."""
     with show_only_within([]):
         weight = packed.unpack()
-        levels, parts = weight.int_repr(), (weight.q_per_channel_scales(), weight.q_per_channel_zero_points())
-        scales, zeros = (part.float().unsqueeze(1) for part in parts)
-    flat = indices.reshape(-1)
-    rows = torch.index_select(levels, 0, flat).to(torch.float32)
-    rows = (rows - torch.index_select(zeros, 0, flat)) * torch.index_select(scales, 0, flat)
-    return rows.reshape(*indices.shape, levels.shape[1])
+        scales = weight.q_per_channel_scales().float().unsqueeze(1)
+        zeros = weight.q_per_channel_zero_points().float().unsqueeze(1)
+        levels, low = weight._tl_array.values, (-zeros * scales).half().float()
+        is_packed = packed.bit_rate() < 8
+        steps = scales.half().float() if is_packed else scales
+    rows = torch.index_select(levels, 0, indices).to(torch.float32)
+    steps = torch.index_select(steps, 0, indices)
+    if is_packed:
+        return rows * steps + torch.index_select(low, 0, indices)
+    return (rows - torch.index_select(zeros, 0, indices)) * steps
 
 
-def _convolve(rank: int, transposed: bool) -> Callable[..., Any]:
+def _embed(packed: Any, indices: Any, *rest: Any) -> Any:
+    return _rows(packed, indices.reshape(-1)).reshape(*indices.shape, -1)
+
+
+def _embed_bags(
+    packed: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, pruned: bool, weights: Any,
+    mapping: Any, include_last_offset: bool,
+) -> Any:  # fmt: skip
+    if mapping is not None:
+        raise OnnxExporterError("a quantized embedding with pruned rows is not written")
+    places = torch.arange(indices.numel()).reshape(indices.shape)
+    return F.embedding_bag(
+        places, _rows(packed, indices.reshape(-1)), offsets, mode="sum", per_sample_weights=weights,
+        include_last_offset=include_last_offset,
+    )  # fmt: skip
+
+
+def _convolve(rank: int, transposed: bool, is_dynamic: bool = False) -> Callable[..., Any]:
     def compute(x: Any, packed: Any, *rest: Any) -> Any:
         weight, bias = _weight_and_bias(packed)
         if len(rest) > 2:
             raise OnnxExporterError("a convolution whose geometry is not that of its packed weight is not written")
+        x = _round_to_range(x, *rest) if is_dynamic else x
         x = torch.unsqueeze(x, 2) if rank == 1 else x
         out_padding = packed.output_padding() if transposed else [0] * (2 if rank == 1 else rank)
         out = torch.convolution(
@@ -129,6 +177,24 @@ def _convolve(rank: int, transposed: bool) -> Callable[..., Any]:
     return compute
 
 
+class _FloatWeight:
+    """A packed weight whose products are float ops."""
+
+    def __init__(self, packed: Any) -> None:
+        self.packed = packed
+
+    def dynamic(self, x: Any, reduce_range: bool = False) -> Any:
+        return _linear_dynamic(x, self.packed, reduce_range)
+
+
+def _with_float_products(value: Any) -> Any:
+    if isinstance(value, CellParams):
+        return CellParams(value.kind, _FloatWeight(value.input), _FloatWeight(value.state), (), value.reduce_range)
+    if isinstance(value, (list, tuple)):
+        return [_with_float_products(item) for item in value]
+    return _FloatWeight(value) if hasattr(type(value), "_schema_type") else value
+
+
 def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, *rest: Any) -> Any:
     return F.batch_norm(x, mean, var, weight, bias, False, 0.0, eps)
 
@@ -137,8 +203,11 @@ def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float,
 # form with the positive part.
 _FLOATS: dict[str, Callable[..., Any]] = {
     "linear": _linear, "linear_dynamic": _linear_dynamic, "linear_dynamic_fp16": _linear_half, "embedding_byte": _embed,
+    "embedding_4bit": _embed, "embedding_bag_byte": _embed_bags, "embedding_bag_4bit": _embed_bags,
     **{f"conv{rank}d": _convolve(rank, False) for rank in (1, 2, 3)},
     **{f"conv_transpose{rank}d": _convolve(rank, True) for rank in (1, 2, 3)},
+    **{f"conv{rank}d_dynamic": _convolve(rank, False, True) for rank in (1, 2, 3)},
+    **{f"conv_transpose{rank}d_dynamic": _convolve(rank, True, True) for rank in (1, 2, 3)},
     "add": lambda a, b, *rest: a + b,
     "mul": lambda a, b, *rest: a * b,
     "add_scalar": lambda a, b: a + b,
@@ -158,6 +227,9 @@ _FLOATS: dict[str, Callable[..., Any]] = {
     "linear_leaky_relu": lambda x, packed, scale, zero_point, slope: F.leaky_relu(_linear(x, packed), slope),
     "linear_tanh": lambda x, packed, *rest: torch.tanh(_linear(x, packed)),
 }  # fmt: skip
+
+
+_RECURRENT = ("quantized_lstm", "quantized_gru", "quantized_rnn")  # beginnings of names of ops
 
 
 class _FloatsBesideLevels(Interceptor):
@@ -185,18 +257,31 @@ class _FloatsBesideLevels(Interceptor):
             return [self._rounded(one, other) for one, other in zip(floats, levels, strict=True)]
         return floats
 
+    def _unpacked_rows(self, function: Any, args: Any) -> Any:
+        with show_only_within([]):
+            weight = function(*args)
+            levels, zeros = weight._tl_array.values, weight.q_per_channel_zero_points().float().unsqueeze(1)
+            scales = weight.q_per_channel_scales().float().unsqueeze(1)
+        made = (levels.to(torch.float32) - zeros) * scales
+        self._levels[made] = weight
+        return made
+
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         values = [*_flatten(args), *_flatten(kwargs.values())]
         of_library = isinstance(op, LibraryOp) and op.name.startswith("quantized::")
         known = any(isinstance(value, torch.Tensor) and value in self._levels for value in values)
+        if op.name.partition("::")[2].startswith(_RECURRENT):  # each step by itself
+            return op.kernels["CompositeExplicitAutograd"](*map(_with_float_products, args), **kwargs)
         if op.name == "aten::quantize_per_tensor":
             with show_only_within([]):
                 levels = function(*args, **kwargs)
             return self._rounded(args[0], levels)
+        if op.name == "quantized::embedding_bag_unpack":
+            return self._unpacked_rows(function, args)
         if not known and not of_library:
             return function(*args, **kwargs)
         if op.name == "aten::dequantize":
-            return args[0]
+            return torch.ops.aten.alias.default(args[0])  # another tensor, of which nothing rounds the results
         if not of_library and not isinstance(op, LibraryOp) and op.is_implicit and function is op.function:
             with ReenabledInterceptor(self):
                 return call.without_interceptors(op, function, args, kwargs)

@@ -241,6 +241,6 @@ def to(input, dtype):
             input = real(input)
         elif kind == "W" and target.kind == "b":
             return is_nonzero_complex32(input)
-    if (kind == "V" or target.kind == "V") and (input.dtype.names or target.itemsize == 1):
+    if (kind == "V" or target.kind == "V") and (input.dtype.names or target.names or target.itemsize == 1):
         return opaque_dtypes.cast(input, dtype)
     return copy_preserving_strides(input, target)

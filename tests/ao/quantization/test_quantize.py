@@ -219,3 +219,18 @@ def test_inputs_of_all_modules():
 
     found = ao.utils.get_fqn_to_example_inputs(Net(), (torch.ones(1),))
     assert list(found) == ["", "inner"] and found["inner"][1:] == (3, 5)
+
+
+@pytest.mark.filterwarnings("ignore:Please use quant_min")
+def test_observers_of_symmetric_bytes_refuse_reduced_ranges_and_histograms_take_them():
+    given = {"dtype": torch.quint8, "reduce_range": True}
+    for observer, scheme in (
+        (ao.MinMaxObserver, torch.per_tensor_symmetric),
+        (ao.MovingAverageMinMaxObserver, torch.per_tensor_symmetric),
+        (ao.PerChannelMinMaxObserver, torch.per_channel_symmetric),
+        (ao.MovingAveragePerChannelMinMaxObserver, torch.per_channel_symmetric),
+    ):
+        with pytest.raises(NotImplementedError, match="Cannot reduce range for symmetric quantization for quint8"):
+            observer(qscheme=scheme, **given)
+    observer = ao.HistogramObserver(qscheme=torch.per_tensor_symmetric, **given)
+    assert (observer.quant_min, observer.quant_max) == (0, 127)

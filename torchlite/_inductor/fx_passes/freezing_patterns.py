@@ -1,12 +1,17 @@
-"""Patterns that packages register for frozen graphs of PyTorch's own compiler.
-
-Their functions write calls of oneDNN's ops, which torchlite lacks. So they are kept, and no pass here runs them.
-"""
+"""Patterns that packages register for frozen graphs, whose weights are constants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import torchlite as torch
+from torchlite._device.generators import use_copied_generators
+from torchlite._subclasses.fake_constructors import fake_tensor_like
+from torchlite._tensor import Tensor
+from torchlite.fx import Interpreter, Node
+from torchlite.fx.passes.shape_prop import _extract_tensor_metadata
+from torchlite.fx.passes.tools_common import stable_topological_sort
 
 from ..constant_folding import constant_fold
 from ..pattern_matcher import Match, PatternExpr, PatternMatcherPass, _always, register_graph_pattern
@@ -30,6 +35,23 @@ def register_freezing_graph_pattern(
     return register_graph_pattern(pattern, extra_check, pass_dict=pass_patterns[pass_number])
 
 
+class _SampleRun(Interpreter):
+    """Runs a graph once, and stores in its nodes the sizes that the functions of patterns read."""
+
+    def run_node(self, n: Node) -> Any:
+        value: Any = super().run_node(n)
+        if isinstance(value, Tensor):
+            n.meta["val"], n.meta["tensor_meta"] = fake_tensor_like(value), _extract_tensor_metadata(value)
+        return value
+
+
 def freezing_passes(gm: Any, aot_example_inputs: Sequence[Any]) -> None:
-    """Compute what a graph derives from constants alone. It computes the same values as before."""
+    """Compute what a graph derives from constants alone, and replace what the registered patterns match."""
     constant_fold(gm)
+    with torch.no_grad(), use_copied_generators():
+        _SampleRun(gm).run(*aot_example_inputs)
+    for patterns in pass_patterns:
+        patterns.apply(gm.graph)
+    stable_topological_sort(gm)
+    gm.recompile()
+    gm.graph.lint()

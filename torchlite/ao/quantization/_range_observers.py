@@ -98,6 +98,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         options = torch.nn.factory_kwargs(factory_kwargs)
         self.register_buffer("min_val", torch.tensor(low, **options))
         self.register_buffer("max_val", torch.tensor(high, **options))
+
+    def _check_reduced_range(self) -> None:
         symmetric = self.qscheme in (torch.per_tensor_symmetric, torch.per_channel_symmetric)
         if symmetric and self.reduce_range and self.dtype == torch.quint8:
             raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
@@ -178,6 +180,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self._check_kind(is_per_tensor, qscheme, _ONE)
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
         self._add_range(float("inf"), float("-inf"), factory_kwargs)
+        self._check_reduced_range()
 
     def _moved(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         """The range after a tensor of the range `low` to `high`."""
@@ -279,6 +282,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps, is_dynamic, **kwargs)
         self.ch_axis = ch_axis
         self._add_range([], [], factory_kwargs)
+        self._check_reduced_range()
 
     def _moved(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         """The ranges after a tensor with the ranges `low` to `high`."""

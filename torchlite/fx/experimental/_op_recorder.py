@@ -35,6 +35,7 @@ from ..._types.layouts import Size, strided
 from ...autograd.grad_mode import _set_grad_enabled
 from ...utils import _pytree as pytree
 from ...utils.weak import WeakIdKeyDictionary
+from .. import traceback as fx_traceback
 from .._node_source import NodeSource, NodeSourceAction
 from ..graph import Graph
 from ..node import Node
@@ -358,6 +359,8 @@ class OpRecorder(DispatchMode):
             node.meta["from_node"] = [NodeSource(self.source, "run_decompositions", NodeSourceAction.CREATE)]
             kept = (field for field in ("quantization_tag", "custom") if field in self.source.meta)
             node.meta.update((field, self.source.meta[field]) for field in kept)
+        if fx_traceback.has_preserved_node_meta():
+            fx_traceback.kept(node)
         return node
 
     def bind(self, node: Node, result: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite.nn import functional as F
 
 from .._element_types import NarrowTensor
 from .com_microsoft import _DOMAIN
@@ -48,8 +49,22 @@ def matmul_n_bits(
         shift = zero if isinstance(zero, float) else zero[:, :, 0][:, rows]
         weight = (values.reshape(N, -1)[:, :K] - shift) * scale[:, rows]
     check_matmul(a, weight.t())
+    has_float_zeros = zero_points is not None and zero_points.is_floating_point()
+    # ONNX Runtime 1.32 on x86 has no integer kernels for the other forms.
+    if accuracy_level == 4 and g_idx is None and not has_float_zeros and (bits > 2 or block_size > 16):
+        a = _round_blocks(a, block_size)
     out = torch.matmul(a, weight.t().to(a.dtype))
     return out if bias is None else out + bias
+
+
+def _round_blocks(x: Tensor, block_size: int) -> Tensor:
+    """Round each block of a row to 255 levels, whose greatest is the block's greatest number: ONNX Runtime multiplies
+    these levels as integers.
+    """
+    padded = F.pad(x, (0, -x.shape[-1] % block_size)).unflatten(-1, (-1, block_size))
+    greatest = padded.abs().amax(-1, keepdim=True)
+    levels = torch.round(padded * torch.where(greatest == 0, 0.0, 127.0 / greatest))
+    return (levels * (greatest / 127.0)).flatten(-2)[..., : x.shape[-1]]
 
 
 def _unpack_bits(packed: Tensor, bits: int) -> Tensor:
