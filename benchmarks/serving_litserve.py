@@ -1,7 +1,5 @@
 """A network of `serving_networks.py` in PyTorch under LitServe: `serving_litserve.py NAME WEIGHTS PORT ROWS`."""
 
-from __future__ import annotations
-
 import base64
 import sys
 from typing import Any
@@ -22,7 +20,7 @@ class Network(litserve.LitAPI):
         self.network = serving_networks.make(self.name, torch)
         self.network.load_state_dict(torch.load(sys.argv[2], weights_only=True))
 
-    def decode_request(self, request: dict[str, Any]) -> tuple[Any, ...]:
+    def decode_request(self, request: dict) -> tuple[Any, ...]:
         """Return the tensors of one row."""
         if self.name == "cnn":
             raw = bytearray(base64.b64decode(request["x"]))

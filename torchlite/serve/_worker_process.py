@@ -210,11 +210,12 @@ class _Model:
 
     def __init__(self, order: Order) -> None:
         from ._loading import load_model, warm_up
+        from ._tensor_model import TensorModel
 
         self._figures: list[tuple[str, float, str]] = []
         self._lock = threading.Lock()
         self.model = load_model(order.source, order.version, order.path, order.allow_code, self._record)
-        if order.preload and order.source.config.warmup:
+        if order.preload and order.source.config.warmup and isinstance(self.model, TensorModel):
             warm_up(self.model, max(_FIRST_CALLS - order.source.config.warmup, 0))
 
     def _record(self, name: str, value: float, unit: str) -> None:
@@ -274,7 +275,7 @@ class _Call:
             results, times = loaded.model.run(requests)
             answer = (DONE, self._number, (results, times), loaded.take_figures())
         except Exception as error:  # whatever the model raises is its requests' answer
-            answer = (ERROR, self._number, self._error_of(error), loaded.take_figures())
+            answer = (ERROR, self._number, self._error_of(error), loaded.take_figures())  # type: ignore[assignment]
         try:
             message = _frames.Message(answer)
         except Exception as error:  # of pickle, or of an object of the model's code
