@@ -22,6 +22,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -170,11 +171,11 @@ def running(server: str, name: str, folder: Path, options: argparse.Namespace) -
             yield port, process.pid
         finally:
             process.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            with contextlib.suppress(ProcessLookupError):  # LitServe leaves processes behind
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def ask(port: int, request: Request) -> bytes:

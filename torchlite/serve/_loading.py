@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -228,11 +230,19 @@ def _check_batching(source: ModelSource, model: TensorModel) -> None:
         raise ValueError(f"model '{source.name}': padding is for joined requests; say batching = true")
 
 
-def warm_up(model: TensorModel, calls: int) -> None:
-    """Call a model with zeros, where it says what its inputs are, so that the first answer is not the slowest."""
+def warm_up(model: TensorModel, calls: int, rows: int = 1, seconds: float = math.inf) -> None:
+    """Call a model with zeros, where it says what its inputs are, so that the first answer is not the slowest.
+
+    Args:
+        model: The model.
+        calls: The number of calls.
+        rows: The size of free sizes, such as the number of rows.
+        seconds: Of processor time, after which no further call begins.
+    """
+    end = time.process_time() + seconds
     if model.streams or not all(spec.datatype and spec.shape is not None for spec in model.inputs) or not model.inputs:
         return
-    shapes = [[1 if size < 0 else size for size in spec.shape or ()] for spec in model.inputs]
+    shapes = [[rows if size < 0 else size for size in spec.shape or ()] for spec in model.inputs]
     if any(spec.datatype == "BYTES" for spec in model.inputs):
         return
     zeros = {
@@ -240,6 +250,8 @@ def warm_up(model: TensorModel, calls: int) -> None:
         for spec, shape in zip(model.inputs, shapes, strict=True)
     }
     for _ in range(calls):
+        if time.process_time() > end:
+            return
         try:
             model.run([InferRequest(zeros)])
         except InvalidRequest:  # zeros are not among what the model takes

@@ -28,7 +28,9 @@ from ._payloads import arrived
 from ._sources import ModelSource
 
 _log = logging.getLogger("torchlite.serve")
-_FIRST_CALLS = 3  # after which a module's recorded kernels are there, to be shared
+# After so many calls a loaded module has recorded its kernels and laid out its weights for them, to be shared. Few rows
+# are laid out as many are, and one row in another way.
+_FIRST_CALLS, _FIRST_ROWS, _FIRST_SECONDS = 26, (1, 4), 1.0
 _LAST_CALLS = 1.0  # seconds that workers have after the server has gone
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -215,8 +217,10 @@ class _Model:
         self._figures: list[tuple[str, float, str]] = []
         self._lock = threading.Lock()
         self.model = load_model(order.source, order.version, order.path, order.allow_code, self._record)
-        if order.preload and order.source.config.warmup and isinstance(self.model, TensorModel):
-            warm_up(self.model, max(_FIRST_CALLS - order.source.config.warmup, 0))
+        config = order.source.config
+        if order.preload and config.warmup and isinstance(self.model, TensorModel):
+            for rows in _FIRST_ROWS[: 2 if self.model.can_batch and config.max_batch > 1 else 1]:
+                warm_up(self.model, _FIRST_CALLS, rows, _FIRST_SECONDS)
 
     def _record(self, name: str, value: float, unit: str) -> None:
         with self._lock:
