@@ -61,7 +61,7 @@ SUBJECTS = {
     "nodes saved_tensors second_derivatives sums",
     "optim": "capturable formulas grad_scaling half_precision optimizers subclasses",
     "quantized": "recorded_answers",
-    "serve": "deployment_files load_balancer",
+    "serve": "deployment_files load_balancer trials",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",
     "tensor": "complex32",

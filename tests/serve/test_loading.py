@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
 
@@ -12,7 +13,7 @@ pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 
 from torchlite.distributed.checkpoint._safetensors import write_safetensors
 
-from .asgi_client import expected, network, running
+from .asgi_client import expected, infer_body, network, running
 from .server_process import serving
 
 ROWS = [[1.0, 2.0, 3.0, 4.0], [0.5, 0.25, -1.0, 0.0]]
@@ -141,3 +142,18 @@ def test_texts_reach_code(tmp_path):
     with serving(folder, "--allow-code") as server:
         answer = server.request("POST", "/v2/models/upper/generate", json.dumps({"text": "abc"}).encode())
         assert answer.json["output_0"] == "ABC"
+
+
+@pytest.mark.parametrize(
+    "workers", [0, pytest.param(2, marks=pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux"))]
+)
+def test_a_model_on_a_device(device, onnx_file, workers):
+    async def main():
+        async with running(onnx_file, device=device, workers=workers, max_batch=8) as client:
+            found = await asyncio.gather(
+                *(client.post("/v2/models/net/infer", infer_body([row] * 2)) for row in ROWS * 3)
+            )
+            for row, answer in zip(ROWS * 3, found, strict=True):
+                assert answer.json["outputs"][0]["data"] == pytest.approx(expected([row] * 2), abs=1e-5)
+
+    asyncio.run(main())

@@ -76,6 +76,9 @@ def test_beyond_this_machine_it_takes_a_token_or_a_word(tmp_path):
     [
         ([], 2, "name a model"),
         (["a.onnx", "--threads", "0"], 2, "0 is not at least 1"),
+        (["a.onnx", "--workers", "-1"], 2, "-1 is not at least 0"),
+        (["a.onnx", "--workers", "2", "--threads", "2"], 2, "give workers or threads"),
+        (["a.onnx", "--worker-timeout", "2"], 2, "give workers too"),
         (["a.onnx", "--port", "x"], 2, "invalid int value"),
         (["a.onnx", "--host", "0.0.0.0"], 2, "reached from other machines"),
         (["a.onnx", "--device", "nosuch"], 2, "there is no device 'nosuch'"),

@@ -27,7 +27,7 @@ _KINDS = {404: "ResourceNotFoundException", 405: "MethodNotAllowedException"}
 async def metrics(request: Request) -> Response:
     """Answer the figures for Prometheus."""
     service = service_of(request)
-    text = service.metrics.render(service.repository.loaded(), service.is_ready)
+    text = await service.metrics.render(service.repository.loaded(), service.is_ready)
     return Response(text, media_type=service.metrics.content_type)
 
 

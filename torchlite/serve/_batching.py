@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -38,7 +38,8 @@ class Job:
     queued: float = field(default_factory=time.perf_counter)
 
 
-Run = Callable[[Sequence[Any]], tuple[list[Any], StageTimes]]
+Results = tuple[list[Any], StageTimes]
+Run = Callable[[Sequence[Any]], Results | Awaitable[Results]]
 
 
 class Observer(Protocol):
@@ -49,9 +50,16 @@ class Observer(Protocol):
 
 
 class Scheduler:
-    """Queue of one model. All methods belong to the event loop's thread; `run` is called in threads of the pool."""
+    """Queue of one model. All methods belong to the event loop's thread.
 
-    def __init__(self, run: Run, pool: Executor, limits: BatchLimits, observer: Observer) -> None:
+    Args:
+        run: Computes the answers to the requests of a batch.
+        pool: The threads in which `run` is called; None if it is a coroutine function.
+        limits: How requests are joined and how many wait.
+        observer: What is told of each batch.
+    """
+
+    def __init__(self, run: Run, pool: Executor | None, limits: BatchLimits, observer: Observer) -> None:
         self._run = run
         self._pool = pool
         self.limits = limits
@@ -168,12 +176,15 @@ class Scheduler:
                 rows += job.rows
         return batch, rows
 
+    def _compute(self, payloads: list[Any]) -> Awaitable[Results]:
+        if self._pool is None:
+            return self._run(payloads)  # type: ignore[return-value]
+        return asyncio.get_running_loop().run_in_executor(self._pool, self._run, payloads)  # type: ignore[arg-type]
+
     async def _call(self, batch: list[Job], rows: int) -> None:
         started = time.perf_counter()
         try:
-            results, times = await asyncio.get_running_loop().run_in_executor(
-                self._pool, self._run, [job.payload for job in batch]
-            )
+            results, times = await self._compute([job.payload for job in batch])
         except Exception as error:  # whatever the model raises is its requests' answer
             if len(batch) > 1 and not isinstance(error, Unavailable):
                 for job in batch:  # so that one request does not fail the others

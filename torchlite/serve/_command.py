@@ -57,6 +57,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     try:
         config = options.config or os.environ.get(f"{PREFIX}CONFIG")
         settings = make_settings(options.models, flags, config)
+        settings.check_workers()
     except ValueError as error:
         raise UsageError(str(error))
     except OSError as error:

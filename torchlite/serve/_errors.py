@@ -87,3 +87,7 @@ class ModelFailed(ServeError):
     """Code of the model raised an error."""
 
     reason = "model"
+
+
+class RowsMixed(ModelFailed):
+    """The model's rows are not independent: requests to it cannot be joined."""

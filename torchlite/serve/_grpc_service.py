@@ -106,8 +106,8 @@ class InferenceService:
 
     async def ModelReady(self, request: Any, _context: Any) -> Any:
         """Answer whether a model is ready."""
-        self._service.repository.find(request.name, request.version)
-        return messages.ModelReadyResponse(ready=not self._service.draining)
+        entry = self._service.repository.find(request.name, request.version)
+        return messages.ModelReadyResponse(ready=self._service.is_model_ready(entry))
 
     async def ServerMetadata(self, _request: Any, _context: Any) -> Any:
         """Answer the server's name, version and extensions."""

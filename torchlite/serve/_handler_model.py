@@ -24,6 +24,10 @@ class HandlerModel:
     folder: Path
     platform: str = "torchserve_handler"
 
+    def without_code(self) -> HandlerModel:
+        """Return the model as the server's process knows it, where worker processes compute."""
+        return HandlerModel(None, None, self.folder, self.platform)  # type: ignore[arg-type]
+
     def run(self, requests: Sequence[HandlerRequest]) -> tuple[list[Any], StageTimes]:
         """Return the answer to each request."""
         start = time.perf_counter()

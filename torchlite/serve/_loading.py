@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,10 @@ _PLAIN_HANDLERS = ("base_handler", "base_handler.py")
 
 
 @dataclass
-class Loaded:
-    """A loaded version, and the folder to delete when it goes."""
+class Files:
+    """The files of a version: an archive's are unpacked into a folder that `close` deletes."""
 
-    model: TensorModel | HandlerModel
+    path: Path | None
     scratch: Path | None = None
 
     def close(self) -> None:
@@ -44,32 +46,57 @@ class Loaded:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-def load_version(source: ModelSource, version: str, allow_code: bool, record: Record) -> Loaded:
-    """Load a version of a model and call it once. ValueError, OSError or the error of its code if that fails."""
+def open_files(source: ModelSource, version: str) -> Files:
+    """Return the files of a version of a model. ValueError or OSError for a wrong archive."""
     path = source.versions[version]
-    if path is not None and path.is_file() and path.suffix.lower() == ".mar":
-        scratch = Path(tempfile.mkdtemp(prefix="torchlite-serve-"))
-        try:
-            _archives.unpack(path, scratch)
-            return Loaded(_load_archive(source, scratch, allow_code, record), scratch)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
+    if path is None or path.is_dir() or path.suffix.lower() != ".mar":
+        return Files(path)
+    scratch = Path(tempfile.mkdtemp(prefix="torchlite-serve-"))
+    try:
+        _archives.unpack(path, scratch)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return Files(scratch, scratch)
+
+
+def has_handler(source: ModelSource, path: Path | None) -> bool:
+    """True if a handler's code answers for a model, whose files lie at `path`."""
+    if path is None or not path.is_dir():
+        return bool(source.config.handler)
+    return not _is_plain(source, read_manifest(path)["model"])
+
+
+def _is_plain(source: ModelSource, about: dict[str, Any]) -> bool:
+    """True for an archive whose handler does nothing but call the network of a file."""
+    handler = source.config.handler or about.get("handler", "")
+    return handler in _PLAIN_HANDLERS and not about.get("modelFile") and bool(about.get("serializedFile"))
+
+
+def load_model(
+    source: ModelSource, version: str, path: Path | None, allow_code: bool, record: Record
+) -> TensorModel | HandlerModel:
+    """Load a version of a model, whose files lie at `path`, and call it once.
+
+    Raises:
+        ValueError, OSError: A file or the configuration is wrong.
+        Exception: Whatever the model's code raises.
+    """
     if path is not None and path.is_dir():
-        return Loaded(_load_archive(source, path, allow_code, record))
+        return _load_archive(source, path, allow_code, record)
     if source.config.handler:
         manifest = {"model": {"modelName": source.name, "modelVersion": version, "handler": source.config.handler}}
         if path is not None:
             manifest["model"]["serializedFile"] = str(path.relative_to(source.folder))
-        return Loaded(_load_handler(source, source.folder, manifest, allow_code, record))
-    return Loaded(_load_tensor_model(source, path, allow_code))
+        return _load_handler(source, source.folder, manifest, allow_code, record)
+    return _load_tensor_model(source, path, allow_code)
 
 
 def _load_archive(source: ModelSource, folder: Path, allow_code: bool, record: Record) -> TensorModel | HandlerModel:
     manifest = read_manifest(folder)
     about = manifest["model"]
     handler = source.config.handler or about.get("handler", "")
-    if handler in _PLAIN_HANDLERS and not about.get("modelFile") and about.get("serializedFile"):
+    if _is_plain(source, about):
         return _load_tensor_model(source, folder / about["serializedFile"], allow_code)
     manifest = {**manifest, "model": {**about, "handler": handler}}
     return _load_handler(source, folder, manifest, allow_code, record)
@@ -203,11 +230,19 @@ def _check_batching(source: ModelSource, model: TensorModel) -> None:
         raise ValueError(f"model '{source.name}': padding is for joined requests; say batching = true")
 
 
-def warm_up(model: TensorModel, calls: int) -> None:
-    """Call a model with zeros, where it says what its inputs are, so that the first answer is not the slowest."""
+def warm_up(model: TensorModel, calls: int, rows: int = 1, seconds: float = math.inf) -> None:
+    """Call a model with zeros, where it says what its inputs are, so that the first answer is not the slowest.
+
+    Args:
+        model: The model.
+        calls: The number of calls.
+        rows: The size of free sizes, such as the number of rows.
+        seconds: Of processor time, after which no further call begins.
+    """
+    end = time.process_time() + seconds
     if model.streams or not all(spec.datatype and spec.shape is not None for spec in model.inputs) or not model.inputs:
         return
-    shapes = [[1 if size < 0 else size for size in spec.shape or ()] for spec in model.inputs]
+    shapes = [[rows if size < 0 else size for size in spec.shape or ()] for spec in model.inputs]
     if any(spec.datatype == "BYTES" for spec in model.inputs):
         return
     zeros = {
@@ -215,6 +250,8 @@ def warm_up(model: TensorModel, calls: int) -> None:
         for spec, shape in zip(model.inputs, shapes, strict=True)
     }
     for _ in range(calls):
+        if time.process_time() > end:
+            return
         try:
             model.run([InferRequest(zeros)])
         except InvalidRequest:  # zeros are not among what the model takes

@@ -48,6 +48,15 @@ class Metrics:
         self.queue = Gauge("torchlite_queue_length", "Requests that wait", by_model, registry=self.registry)
         self.running = Gauge("torchlite_calls_running", "Calls of a model that run", by_model, registry=self.registry)
         self.ready = Gauge("torchlite_ready", "1 while the server is ready", registry=self.registry)
+        self.workers = Gauge("torchlite_workers", "Worker processes", by_model, registry=self.registry)
+        self.worker_deaths = Counter(
+            "torchlite_worker_deaths", "Worker processes that ended, or did not start, and were replaced", by_model,
+            registry=self.registry,
+        )  # fmt: skip
+        self.worker_memory = Gauge(
+            "torchlite_workers_memory_bytes", "Memory of a model's processes; shared pages count once", by_model,
+            registry=self.registry,
+        )  # fmt: skip
         self.handler = Gauge(
             "torchlite_handler_figure", "Last value of a handler's own figure", ("model", "name", "unit"),
             registry=self.registry,
@@ -70,11 +79,15 @@ class Metrics:
         """Return the function by which a handler records figures."""
         return lambda name, value, unit: self.handler.labels(model, str(name), str(unit)).set(float(value))
 
-    def render(self, entries: Sequence[Any], ready: bool) -> bytes:
+    async def render(self, entries: Sequence[Any], ready: bool) -> bytes:
         """Return the text for Prometheus. `entries` are the loaded versions, whose queues are read now."""
-        self.queue.clear()
-        self.running.clear()
+        memory = {(e.name, e.version): await e.workers.memory() for e in entries if e.workers is not None}
+        for gauge in (self.queue, self.running, self.workers, self.worker_memory):
+            gauge.clear()
         for entry in entries:
+            if entry.workers is not None:
+                self.workers.labels(entry.name, entry.version).set(len(entry.workers.processes))
+                self.worker_memory.labels(entry.name, entry.version).set(memory[entry.name, entry.version])
             self.queue.labels(entry.name, entry.version).set(entry.scheduler.queue_length)
             self.running.labels(entry.name, entry.version).set(entry.scheduler.in_flight)
         self.ready.set(ready)

@@ -29,6 +29,7 @@ class ModelConfig:
     batching: bool | None = None  # whether rows are independent; None: as the file says
     versions: str | tuple[str, ...] = "latest"  # or "all", or a list
     warmup: int = 1  # calls before the model is ready
+    preload: bool | None = None  # worker processes share what was loaded before they began; None: without a handler
     inputs: tuple[TensorSpec, ...] = ()  # where the file does not say them
     outputs: tuple[TensorSpec, ...] = ()
     padding: Padding | None = None
@@ -74,8 +75,8 @@ def _value_of(key: str, value: Any) -> Any:
         raise ValueError("warmup must be a whole number of at least 0")
     if key == "delay_ms" and (type(value) not in (int, float) or not 0 <= value <= 60_000):
         raise ValueError("delay_ms must be a number from 0 to 60000")
-    if key == "batching" and type(value) is not bool:
-        raise ValueError("batching must be true or false")
+    if key in ("batching", "preload") and type(value) is not bool:
+        raise ValueError(f"{key} must be true or false")
     if key in ("factory", "handler", "device") and type(value) is not str:
         raise ValueError(f"{key} must be a text")
     if key == "options" and type(value) is not dict:

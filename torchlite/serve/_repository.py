@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._batching import BatchLimits, Scheduler
 from ._errors import Conflict, InvalidRequest, ServeError, Unavailable, UnknownModel
 from ._handler_model import HandlerModel
-from ._loading import Loaded, load_version
+from ._loading import Files, has_handler, load_model, open_files
 from ._metrics import Metrics
 from ._model_config import ModelConfig
 from ._sources import ModelSource, find_sources, version_order
 from ._statistics import StageTimes, Statistics
 from ._tensor_model import TensorModel
+
+if TYPE_CHECKING:
+    from ._workers import WorkerGroup
 
 _log = logging.getLogger("torchlite.serve")
 READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVAILABLE"
@@ -32,15 +36,23 @@ class Entry:
     name: str
     version: str
     source: ModelSource
-    loaded: Loaded
+    files: Files
+    model: TensorModel | HandlerModel
+    workers: WorkerGroup | None  # the processes that compute, or threads do
     scheduler: Scheduler
     statistics: Statistics
     created: int = field(default_factory=lambda: int(time.time()))  # seconds since 1970
 
     @property
-    def model(self) -> TensorModel | HandlerModel:
-        """The model itself."""
-        return self.loaded.model
+    def trouble(self) -> str:
+        """Why the version cannot answer now; "" if it can."""
+        return "" if self.workers is None else self.workers.trouble
+
+    async def end(self) -> None:
+        """End its processes, and delete what was unpacked for it."""
+        if self.workers is not None:
+            await self.workers.close()
+        self.files.close()
 
 
 @dataclass
@@ -79,6 +91,8 @@ class Repository:
         pool: The threads that compute.
         metrics: The figures of `/metrics`.
         allow_code: Whether handlers and factories may run.
+        workers: The most processes of a model that compute; 0 for threads.
+        worker_timeout: Seconds without a sign of a call until its process is replaced; 0 for never.
     """
 
     def __init__(
@@ -89,10 +103,13 @@ class Repository:
         pool: Executor,
         metrics: Metrics,
         allow_code: bool,
+        workers: int = 0,
+        worker_timeout: float = 0.0,
     ) -> None:
         self._words = list(words)
         self._defaults, self._tables = defaults, tables
         self._pool, self._metrics, self._allow_code = pool, metrics, allow_code
+        self._workers, self._worker_timeout = workers, worker_timeout
         self._loader = ThreadPoolExecutor(1, "torchlite-load")
         self._states: dict[str, ModelState] = {}
         self.started = False
@@ -147,7 +164,9 @@ class Repository:
     def is_ready(self) -> bool:
         """True once all models of the command were loaded, while none that is wanted is out of service."""
         states = self._states.values()
-        return self.started and all(s.entries or s.reason == UNLOADED for s in states)
+        if not self.started or not all(s.entries or s.reason == UNLOADED for s in states):
+            return False
+        return not any(entry.trouble for state in states for entry in state.entries.values())
 
     def index(self, ready: bool) -> list[dict[str, str]]:
         """Return the protocol's index: all models there are, or those that are ready."""
@@ -158,7 +177,10 @@ class Repository:
         for name, state in sorted(known.items()):
             if state.entries:
                 for version in sorted(state.entries, key=version_order):
-                    found.append({"name": name, "version": version, "state": READY, "reason": ""})
+                    trouble = state.entries[version].trouble
+                    if not (ready and trouble):
+                        about = {"state": UNAVAILABLE if trouble else READY, "reason": trouble}
+                        found.append({"name": name, "version": version, **about})
             elif not ready:
                 for version in state.versions or ("",):
                     found.append({"name": name, "version": version, "state": state.state, "reason": state.reason})
@@ -219,7 +241,7 @@ class Repository:
                     fresh[version] = await self._load_entry(source, version)
             except BaseException as error:
                 for entry in fresh.values():
-                    entry.loaded.close()
+                    await entry.end()
                 if not state.entries:
                     state.state, state.reason = UNAVAILABLE, _text_of(error)
                 raise
@@ -230,17 +252,46 @@ class Repository:
             await self._retire(entry)
 
     async def _load_entry(self, source: ModelSource, version: str) -> Entry:
-        record = self._metrics.recorder(source.name)
-        loaded = await asyncio.get_running_loop().run_in_executor(
-            self._loader, load_version, source, version, self._allow_code, record
-        )
+        loop = asyncio.get_running_loop()
+        files = await loop.run_in_executor(self._loader, open_files, source, version)
+        workers = None
+        try:
+            if self._workers:
+                workers = self._worker_group(source, version, files)
+                model = await workers.start()
+            else:
+                record = self._metrics.recorder(source.name)
+                model = await loop.run_in_executor(
+                    self._loader, load_model, source, version, files.path, self._allow_code, record
+                )
+        except BaseException:
+            files.close()
+            raise
         config = source.config
-        limits = BatchLimits(config.max_batch, config.delay_ms / 1000, config.max_queue, config.workers)
+        calls = config.workers if workers is None else workers.limits.count
+        limits = BatchLimits(config.max_batch, config.delay_ms / 1000, config.max_queue, calls)
         statistics = Statistics()
         observer = _Observer(source.name, version, statistics, self._metrics)
-        scheduler = Scheduler(loaded.model.run, self._pool, limits, observer)
+        if workers is None:
+            scheduler = Scheduler(model.run, self._pool, limits, observer)
+        else:
+            scheduler = Scheduler(workers.run, None, limits, observer)
         _log.info("model %s version %s is loaded", source.name, version)
-        return Entry(source.name, version, source, loaded, scheduler, statistics)
+        return Entry(source.name, version, source, files, model, workers, scheduler, statistics)
+
+    def _worker_group(self, source: ModelSource, version: str, files: Files) -> WorkerGroup:
+        from ._workers import Order, WorkerGroup, WorkerLimits
+
+        config = source.config
+        limits = WorkerLimits(min(config.workers, self._workers), self._worker_timeout)
+        preload = config.preload
+        if preload is None:
+            preload = config.device == "cpu" and not has_handler(source, files.path)
+        # In its process each worker is the only one.
+        alone = dataclasses.replace(source, config=dataclasses.replace(config, workers=1))
+        order = Order(alone, version, files.path, self._allow_code, preload, limits.threads)
+        deaths = self._metrics.worker_deaths.labels(source.name, version)
+        return WorkerGroup(order, limits, self._metrics.recorder(source.name), deaths.inc)
 
     async def unload(self, name: str, version: str = "") -> None:
         """Unload a model, or one of its versions. Requests that it has get their answers first."""
@@ -262,18 +313,20 @@ class Repository:
 
     async def _retire(self, entry: Entry) -> None:
         await entry.scheduler.close()
-        entry.loaded.close()
+        await entry.end()
 
     def set_default(self, name: str, version: str) -> None:
         """Let a version answer the requests that name none."""
         self._states[self.find(name, version).name].default = version
 
     async def close(self) -> None:
-        """Answer what waits, and give all models free."""
-        for state in self._states.values():
-            for entry in state.entries.values():
-                await self._retire(entry)
-        self._loader.shutdown(wait=False, cancel_futures=True)
+        """Answer what waits, and give all models free. What is not answered when this is cancelled gets an error."""
+        entries = [entry for state in self._states.values() for entry in state.entries.values()]
+        try:
+            await asyncio.gather(*(entry.scheduler.close() for entry in entries))
+        finally:
+            await asyncio.gather(*(entry.end() for entry in entries))
+            self._loader.shutdown(wait=False, cancel_futures=True)
 
 
 def _by_version(pair: tuple[str, Any]) -> tuple:

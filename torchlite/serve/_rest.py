@@ -55,8 +55,8 @@ async def model_ready(request: Request) -> Response:
     """Answer whether a model is ready."""
     name, version = _place(request)
     service = service_of(request)
-    service.repository.find(name, version)
-    return json_response({"name": name, "ready": not service.draining}, 503 if service.draining else 200)
+    state = service.is_model_ready(service.repository.find(name, version))
+    return json_response({"name": name, "ready": state}, 200 if state else 503)
 
 
 async def model_metadata(request: Request) -> Response:

@@ -72,6 +72,7 @@ class Service:
     """The core of a server. Its methods belong to the event loop's thread."""
 
     def __init__(self, settings: Settings) -> None:
+        settings.check_workers()
         self.settings = settings
         self.token = settings.read_token()
         self.metrics = Metrics()
@@ -79,7 +80,7 @@ class Service:
         self._translators = ThreadPoolExecutor(2, "torchlite-translate")
         self.repository = Repository(
             settings.models, settings.model_defaults(), dict(settings.tables), self.pool, self.metrics,
-            settings.allow_code,
+            settings.allow_code, settings.workers, settings.worker_timeout,
         )  # fmt: skip
         self.draining = False
 
@@ -87,6 +88,10 @@ class Service:
     def is_ready(self) -> bool:
         """True while requests are answered: all models are loaded, and the server is not about to end."""
         return self.repository.is_ready and not self.draining
+
+    def is_model_ready(self, entry: Entry) -> bool:
+        """True while a version of a model answers requests."""
+        return not self.draining and not entry.trouble
 
     def begin(self, protocol: str, seconds: float | None = None) -> Call:
         """Return the call of a request that arrives now, with the client's limit of time or the server's."""

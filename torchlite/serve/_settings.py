@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -36,7 +37,9 @@ class Settings:
     port: int = _option(8000, "port of HTTP; 0 takes a free one", 0)
     grpc_port: int = _option(8001, "port of gRPC; 0 takes a free one, -1 switches gRPC off", -1)
     device: str = _option("cpu", "device of models that name none")
-    threads: int = _option(1, "threads that compute", 1)
+    workers: int = _option(0, "processes of each model that compute; 0 computes in threads of the server", 0)
+    worker_timeout: float = _option(0.0, "seconds until a worker that does not answer is replaced; 0 waits on", 0)
+    threads: int = _option(1, "threads that compute, without workers", 1)
     max_batch: int = _option(1, "rows that are joined to one call", 1)
     delay_ms: float = _option(0.0, "milliseconds that a request waits for others to join it", 0)
     max_queue: int = _option(128, "requests of a model that wait; further ones get status 429", 1)
@@ -72,6 +75,15 @@ class Settings:
                 f"host {self.host} can be reached from other machines: give a token (token_file), or say public"
             )
 
+    def check_workers(self) -> None:
+        """Raise ValueError for options that have no effect, with worker processes or without them."""
+        if self.workers and self.threads > 1:
+            raise ValueError("threads are of a server without workers: give workers or threads")
+        if self.worker_timeout and not self.workers:
+            raise ValueError("worker_timeout is of worker processes: give workers too")
+        if self.workers and sys.platform != "linux":
+            raise ValueError("workers need Linux")
+
     @property
     def is_local(self) -> bool:
         """True if only this machine reaches the server."""
@@ -91,7 +103,7 @@ class Settings:
         """Return the configuration of models that do not say it themselves."""
         return ModelConfig(
             factory=self.factory or None, device=self.device, max_batch=self.max_batch, delay_ms=self.delay_ms,
-            max_queue=self.max_queue,
+            max_queue=self.max_queue, workers=max(self.workers, 1),
         )  # fmt: skip
 
     def read_token(self) -> str:

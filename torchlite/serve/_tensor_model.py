@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import torchlite as torch
 
 from . import _wire
-from ._errors import InvalidRequest, ModelFailed, ServeError
+from ._errors import InvalidRequest, ModelFailed, RowsMixed, ServeError
 from ._protocol import InferRequest, TensorSpec, check_inputs
 from ._statistics import StageTimes
 
@@ -52,7 +53,13 @@ class TensorModel:
     padding: Padding | None = None
     is_code: bool = False
     streams: bool = False
-    _mixes_rows: bool = field(default=False, init=False)
+    mixes_rows: bool = field(default=False, init=False)  # its rows are not independent, as a joined call has shown
+
+    def without_code(self) -> TensorModel:
+        """Return the model as the server's process knows it, where worker processes compute."""
+        made = copy.copy(self)
+        made.module = None
+        return made
 
     def check(self, request: InferRequest) -> None:
         """Raise InvalidRequest for a request that does not fit."""
@@ -61,7 +68,7 @@ class TensorModel:
 
     def signature(self, request: InferRequest) -> Any:
         """Return what requests must have in common to be joined; None if this one is computed alone."""
-        if not self.can_batch or self._mixes_rows or not request.inputs:
+        if not self.can_batch or self.mixes_rows or not request.inputs:
             return None
         rows = {array.shape[0] if array.ndim else -1 for array in request.inputs.values()}
         if len(rows) != 1 or rows <= {-1, 0}:
@@ -193,8 +200,8 @@ class TensorModel:
         """Return the rows of each request. Without a row for each, the model is not called for several again."""
         counts = [self.rows(request) for request in requests]
         if any(array.ndim == 0 or array.shape[0] != sum(counts) for array in answer.values()):
-            self._mixes_rows = True
-            raise ModelFailed("the model's results have another number of rows than its inputs")
+            self.mixes_rows = True
+            raise RowsMixed("the model's results have another number of rows than its inputs")
         ends = np.cumsum(counts)
         found = []
         for count, end, length in zip(counts, ends, lengths, strict=True):

@@ -220,15 +220,19 @@ def _describe(default: str | None, entry: Entry) -> dict[str, Any]:
         "maxBatchDelay": limits.delay * 1000,
         "loadedAtStartup": True,
         "defaultVersion": entry.version == default,
-        "workers": [
-            {"id": str(number), "status": "READY", "gpu": entry.source.config.device.startswith("cuda")}
-            for number in range(limits.workers)
-        ],
+        "workers": _workers_of(entry),
         "jobQueueStatus": {
             "remainingCapacity": max(limits.max_queue - entry.scheduler.queue_length, 0),
             "pendingRequests": entry.scheduler.queue_length,
         },
     }
+
+
+def _workers_of(entry: Entry) -> list[dict[str, Any]]:
+    gpu = entry.source.config.device.startswith("cuda")
+    if entry.workers is None:
+        return [{"id": str(number), "status": "READY", "gpu": gpu} for number in range(entry.scheduler.limits.workers)]
+    return [{"id": str(number), "pid": number, "status": "READY", "gpu": gpu} for number in entry.workers.processes]
 
 
 _REGISTRATION = ("url", "model_name", "initial_workers", "synchronous", "batch_size", "max_batch_delay")
@@ -300,12 +304,16 @@ async def scale_workers(request: Request) -> Response:
 
 
 def _scale(service: Service, entries: list[Entry], workers: int) -> None:
-    if workers > service.settings.threads:
-        raise InvalidRequest(f"the server has {service.settings.threads} threads; start it with more (--threads)")
+    kind = "workers" if service.settings.workers else "threads"
+    most = getattr(service.settings, kind)
+    if workers > most:
+        raise InvalidRequest(f"the server has {most} {kind}; start it with more (--{kind})")
     for entry in entries:
-        if isinstance(entry.model, HandlerModel) and workers > 1:
+        if isinstance(entry.model, HandlerModel) and workers > 1 and entry.workers is None:
             raise InvalidRequest("a handler has one call at a time; its workers must be 1")
         entry.scheduler.limits = dataclasses.replace(entry.scheduler.limits, workers=workers)
+        if entry.workers is not None:
+            entry.workers.resize(workers)
 
 
 async def unregister_model(request: Request) -> Response:
