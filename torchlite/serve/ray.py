@@ -63,7 +63,7 @@ def deployment(
     fixed = dataclasses.replace(settings, management=False)
     # A replica takes what its queue holds and what it computes, so that the queue answers 429 and Ray holds nothing.
     given: dict[str, Any] = {
-        "max_ongoing_requests": settings.max_queue + settings.threads * settings.max_batch,
+        "max_ongoing_requests": settings.max_queue + max(settings.threads, settings.workers) * settings.max_batch,
         "graceful_shutdown_timeout_s": settings.drain,
         "health_check_period_s": 5,
         "health_check_timeout_s": 10,
