@@ -31,15 +31,21 @@ _GRU_GATES = f"""
     const V r = {_SIGMOID.format("LD(x, size + u) + (LD(p, size + u) + LD(b, size + u))")};
     const V old = LD(h, at);
 """
-_GRU = _GRU_GATES + """
+_GRU = (
+    _GRU_GATES
+    + """
     const V n = tanh(LD(x, 2 * size + u) + r * (LD(p, 2 * size + u) + LD(b, 2 * size + u)));
     const V made = n + z * (old - n);
 """
+)
 # The reset gate comes before the product: the gates' places keep z and what is multiplied.
-_GRU_FIRST = _GRU_GATES + """
+_GRU_FIRST = (
+    _GRU_GATES
+    + """
     ST(p, u, z);
     ST(p, size + u, r * old);
 """
+)
 _GRU_LAST = """
     const V z = LD(p, u), old = LD(h, at);
     const V n = tanh(LD(x, 2 * size + u) + (LD(p, 2 * size + u) + LD(b, 2 * size + u)));
@@ -165,9 +171,7 @@ def _levels_source(width: int) -> str:
     kind = f"float{width}"
 
     def fold(vector: str, one: str) -> str:
-        return (
-            f"vstore{width}({vector}, 0, kept); for (int e = 0; e < {width}; ++e) {{ {one} }}\n" if width > 1 else ""
-        )
+        return f"vstore{width}({vector}, 0, kept); for (int e = 0; e < {width}; ++e) {{ {one} }}\n" if width > 1 else ""
 
     extremes = loop(
         f"const {kind} v = vload{width}(0, from + e); lows = SMALLER(lows, v); highs = LARGER(highs, v);",
@@ -180,13 +184,13 @@ def _levels_source(width: int) -> str:
     )
     vectors = f"float kept[{width}]; {kind} lows = ({kind})(0), highs = ({kind})(0);" if width > 1 else ""
     counted = "#if LENGTHS\n if (t > AT(lengths)[row]) { continue; }\n#endif"
-    ended = f"""
+    ended = """
 #if LENGTHS
-    if (t > AT(lengths)[row]) {{
-        for (int e = 0; e < size; ++e) {{ to[e] = 0; }}
+    if (t > AT(lengths)[row]) {
+        for (int e = 0; e < size; ++e) { to[e] = 0; }
         line_sums[row] = 0;
         continue;
-    }}
+    }
 #endif
 """
     return f"""
@@ -221,9 +225,9 @@ def recurrent_steps_source(cell: str, width: int, has_levels: bool, option: bool
 
     A work-item has a direction, one of `parts` parts of the rows, and one of `blocks` blocks of the units, whose
     bounds are vectors of a tile. With several blocks a launch has one step. `state` and `other` are (S, D, N, H) and
-    hold the states of steps in turn; the last step's are in `state`. `scratch` has the products, (D, N, G * H), and with
-    levels N * (H + 1) numbers of each item. PEEPHOLES and LENGTHS say which arrays there are. A step of scales or zero
-    points is 0 for one of each direction, 1 for one of each column, and -1 if there are none.
+    hold the states of steps in turn; the last step's are in `state`. `scratch` has the products, (D, N, G * H), and
+    with levels N * (H + 1) numbers of each item. PEEPHOLES and LENGTHS say which arrays there are. A step of scales or
+    zero points is 0 for one of each direction, 1 for one of each column, and -1 if there are none.
     """
     gates, seen = GATES[cell], "levels" if has_levels else "h"
     options = width, has_levels

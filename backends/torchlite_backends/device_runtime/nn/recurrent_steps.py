@@ -28,7 +28,9 @@ def _recurrent_steps(
         return REGISTRY["_recurrent_steps"].composite(table, *given, cell, reverse, activations, clip, option)
     device, kind, steps = sums.device, sums.kind, sums.shape[0]
     ways, rows, size = h.shape
-    parts, blocks = _share(device, ways, rows, size, GATES[cell] * size, scale is not None, cell == "gru" and not option)
+    parts, blocks = _share(
+        device, ways, rows, size, GATES[cell] * size, scale is not None, cell == "gru" and not option
+    )
     items = ways * parts * blocks
     output = empty(device, (steps, ways, rows, size), kind)
     state, other = (empty(device, (1 if c is None else 2, ways, rows, size), kind) for _ in range(2))
