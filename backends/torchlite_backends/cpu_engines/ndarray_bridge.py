@@ -21,7 +21,7 @@ _NEVER_SIZE = 1 << 62
 REPEATED = frozenset(
     """abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh ceil clamp_max clamp_min _clamp_scalars
     copysign cos cosh digamma div _elu elu _elu_backward eq erf erfc erfinv exp exp2 expm1 floor fmax fmin frac ge
-    gelu _gelu_backward gt hardshrink hardsigmoid hardswish heaviside hypot isclose isfinite isinf isnan le
+    gelu _gelu_backward gt hardshrink hardsigmoid hardswish heaviside _huber hypot isclose isfinite isinf isnan le
     leaky_relu _leaky_relu_backward _lerp_scalar _lerp_tensor lgamma log log10 log1p log2 logaddexp logaddexp2
     logical_and logical_not logical_or logical_xor logit lt maximum minimum mish _mish_backward mul nan_to_num ne
     neg pow _prelu reciprocal relu _relu_backward round rsqrt sgn sigmoid sign silu _silu_backward sin sinc sinh
