@@ -30,7 +30,8 @@ _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 # own: BLAS adds up the elements of a column, and those of a row in a product with a vector, one after the other.
 _WIDE = {_SINGLE: _DOUBLE, np.dtype("complex64"): np.dtype("complex128")}
 _SHORT_COLUMN, _SHORT_ROW = 128, 256
-# Elements from which arrays are compared in parts, and complex ones added up by their parts; elements of a part that stays in the cache.
+# Elements from which arrays are compared in parts, and complex ones added up by their parts. Elements of a part that is
+# compared, which stays in the cache.
 _LONG, _COMPARED = 256, 1 << 15
 # Elements of the first of several arrays up to which they are joined as bytes or parts of a list, and arrays that make
 # up for the test of their dimensions.

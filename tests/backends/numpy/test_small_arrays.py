@@ -76,7 +76,10 @@ def test_complex_sums_have_the_precision_of_real_ones(dtype, shape):
                 found, want = KERNELS.sum(given, dim, keepdim), given.astype(np.clongdouble).sum(dim, keepdims=keepdim)
                 assert found.dtype == dtype and found.shape == want.shape
                 np.testing.assert_allclose(found, want, rtol=limit)
-                found, want = KERNELS.mean(given, dim, keepdim), given.astype(np.clongdouble).mean(dim, keepdims=keepdim)
+                found, want = (
+                    KERNELS.mean(given, dim, keepdim),
+                    given.astype(np.clongdouble).mean(dim, keepdims=keepdim),
+                )
                 assert found.dtype == dtype and found.shape == want.shape
                 np.testing.assert_allclose(found, want, rtol=limit)
     assert KERNELS.sum(x, 0).base is None
