@@ -107,7 +107,7 @@ DECOMPOSED: dict[str, Callable] = {
     ),
     **{
         name: _by_composite(name)
-        for name in ("_nll_loss", "_nll_loss_backward", "_pad_border", "_pad_border_backward", "_csr_mm", "_sampled_mm")
+        for name in "_huber _nll_loss _nll_loss_backward _pad_border _pad_border_backward _csr_mm _sampled_mm".split()
     },
     "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(
         F.log_softmax(input, 1 if input.ndim > 1 else 0), target, weight, ignore_index=ignore_index, reduction=reduction

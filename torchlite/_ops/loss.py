@@ -145,12 +145,34 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
 _LEAST_MAX = 65504  # the largest number of float16, which other dtypes exceed
 
 
+def _limit_error(F, error, delta):
+    """The error limited to delta, and to the largest number of its dtype."""
+    limit = delta if delta <= _LEAST_MAX else min(delta, finfo(F.dtype_of(error)).max)
+    return F.hardtanh(error, -limit, limit)
+
+
 def _huber(F, input, target, delta):
-    """Half the square of errors within delta, else linear. The second derivative at delta is 0, as that of hardtanh."""
-    error = input - target
-    limit = delta if delta <= _LEAST_MAX else min(delta, finfo(error.dtype).max)
-    near = F.hardtanh(error, -limit, limit)
-    return near * (error - near * 0.5)
+    error = F.sub(input, target)
+    near = _limit_error(F, error, delta)
+    return F.mul(near, F.sub(error, F.mul(near, 0.5)))
+
+
+def _huber_input_vjp(F, g, input, target, delta):
+    """The gradient of the input. The second derivative at delta is 0, as that of hardtanh."""
+    return F.mul(g, _limit_error(F, F.sub(input, target), delta))
+
+
+op(
+    "_huber(Tensor input, Tensor target, delta)",
+    where="",
+    composite=_huber,
+    tags=POINTWISE,
+    vjp={
+        "input": _huber_input_vjp,
+        "target": lambda F, g, input, target, delta: F.neg(_huber_input_vjp(F, g, input, target, delta)),
+    },
+    doc="Half the square of errors within delta, else linear.",
+)
 
 
 @composite(
@@ -187,7 +209,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    errors = _huber(F, input, target, beta)
+    errors = F._huber(input, target, beta)
     return apply_reduction(errors if beta == 1 else errors / beta, reduction)
 
 
@@ -224,7 +246,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_common(input, target, "huber_cpu")
-    errors = _huber(F, input, target, delta)
+    errors = F._huber(input, target, delta)
     if weight is not None:
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")

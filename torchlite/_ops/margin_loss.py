@@ -147,8 +147,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         hinge = hinge * hinge
     if weight is not None:
         hinge = hinge * F.index_select(weight, 0, index.reshape(-1)).unsqueeze(1)
-    others = F._new_arange(index, 0, classes, 1, index.dtype) != index
-    loss = F.where(others, hinge, F._zeros_like(hinge)).sum(1) / classes
+    loss = F.scatter(hinge, 1, index, 0).sum(1) / classes
     return apply_reduction(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
 
 

@@ -17,7 +17,7 @@ _RESULT = -1  # the place of a new array
 
 
 class RepeatedLaunch:
-    """A launch as a function of the arguments: row-major arrays that own their memory, and numbers."""
+    """A launch as a function of the arguments: row-major arrays and numbers."""
 
     __slots__ = ("_count", "_dtype", "_launch", "_nbytes", "_pack", "_places", "_result", "_shape", "_sizes", "_values")
 

@@ -45,7 +45,7 @@ _TRANSCENDENTAL_OPS = (
 # Several passes: 0.2 to 0.7.
 _MULTI_PASS_OPS = """_clamp_scalars _masked_fill _masked_fill_tensor _lerp_tensor nan_to_num fmax fmin sigmoid silu
     _silu_backward softplus mish _mish_backward elu _elu _elu_backward gelu _gelu_backward logit sinc special_xlog1py
-    _leaky_relu_backward logsigmoid _softplus_backward"""
+    _leaky_relu_backward logsigmoid _softplus_backward _huber"""
 _ROW_OPS = """ _softmax _softmax_backward _log_softmax _log_softmax_backward _layer_norm _layer_norm_backward _rms_norm
     _rms_norm_backward _batch_norm_train _batch_norm_backward _channel_affine _cross_entropy _cross_entropy_backward
     prod count_nonzero _var_correction _std_correction logsumexp"""

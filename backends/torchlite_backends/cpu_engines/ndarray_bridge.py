@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch import REGISTRY
 from torchlite_backends.array.storage import base_owner, data_pointer
 from torchlite_backends.device_runtime.backend import kernels_of
 from torchlite_backends.device_runtime.core.array import MAX_ELEMENTS, Array, is_row_major, kind_of
@@ -21,7 +22,7 @@ _NEVER_SIZE = 1 << 62
 REPEATED = frozenset(
     """abs acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh ceil clamp_max clamp_min _clamp_scalars
     copysign cos cosh digamma div _elu elu _elu_backward eq erf erfc erfinv exp exp2 expm1 floor fmax fmin frac ge
-    gelu _gelu_backward gt hardshrink hardsigmoid hardswish heaviside hypot isclose isfinite isinf isnan le
+    gelu _gelu_backward gt hardshrink hardsigmoid hardswish heaviside _huber hypot isclose isfinite isinf isnan le
     leaky_relu _leaky_relu_backward _lerp_scalar _lerp_tensor lgamma log log10 log1p log2 logaddexp logaddexp2
     logical_and logical_not logical_or logical_xor logit lt maximum minimum mish _mish_backward mul nan_to_num ne
     neg pow _prelu reciprocal relu _relu_backward round rsqrt sgn sigmoid sign silu _silu_backward sin sinc sinh
@@ -48,6 +49,7 @@ def make_engine_kernel(
     missing = BoundedCache(4096)  # calls whose program is not built
     repeated = BoundedCache(4096)  # launches by `_key_of_flat_call`
     repeats = name.removesuffix("_") in REPEATED and engine.run_and_keep is not None
+    operands = 0 if name.endswith("_") else len(REGISTRY[name].params)  # arguments that are only read
 
     def kernel(*args: Any, **options: Any) -> Any:
         first = args[0]
@@ -60,14 +62,16 @@ def make_engine_kernel(
         device = engine.device()
         if device is None:
             return plain(*args, **options)
-        key = _key_of_flat_call(device, args) if repeats and not options else None
+        key = _key_of_flat_call(device, args, len(args) <= operands) if repeats and not options else None
         try:
             if key is not None and (launch := repeated.get(key)) is not None:
                 return launch(args)
             if not missing or _call_signature(args, options) not in missing:
                 if key is None:
                     return run_on_device(device, name, args, options)
-                result, launch = engine.run_and_keep(device, lambda: run_on_device(device, name, args, options), args)
+                result, launch = engine.run_and_keep(
+                    device, lambda: run_on_device(device, name, args, options, len(args) <= operands), args
+                )
                 if launch is not None:
                     repeated[key] = launch
                 return result
@@ -83,16 +87,17 @@ def make_engine_kernel(
     return kernel
 
 
-def _key_of_flat_call(device: Any, args: tuple) -> tuple | None:
+def _key_of_flat_call(device: Any, args: tuple, read: bool) -> tuple | None:
     """Return what a pointwise launch depends on besides addresses; None unless the arguments are numbers and row-major
-    arrays that own their memory.
+    arrays, which own their memory if one of them is written (not `read`).
     """
     key: list = [device]
     first = None
     for x in args:
         kind = x.__class__
         if kind is np.ndarray:
-            if x.base is not None or not x.flags.c_contiguous or not x.size:
+            flags = x.flags
+            if not flags.c_contiguous or not x.size or x.base is not None and not (read and flags.aligned):
                 return None
             if first is None:
                 first = x
@@ -133,15 +138,15 @@ def kernels(device: Any) -> dict[str, Callable]:
     return kernels_of(device)
 
 
-def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) -> Any:
-    """Run a device's kernel on ndarrays; return ndarrays.
+def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any], apart: bool = False) -> Any:
+    """Run a device's kernel on ndarrays; return ndarrays. With `apart`, arrays are passed as if none shared memory.
 
     Raises UnsupportedArray if they cannot be passed; an error of the kernel may leave an in-place result partly
     written.
     """
     kernel = kernels(device)[name]
     with device.using:
-        call = KernelCall(device)
+        call = KernelCall(device, apart)
         try:
             out = kernel(*call.wrap_all(args), **{name: call.wrap_argument(x) for name, x in options.items()})
         finally:
@@ -151,12 +156,14 @@ def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) 
 
 
 class KernelCall:
-    """Arrays of one call. Those that share memory share a buffer, so that kernels see overlaps."""
+    """Arrays of one call. Those that share memory share a buffer, so that kernels see overlaps; with `apart` they have
+    one each.
+    """
 
-    __slots__ = ("device", "_buffers", "_given")
+    __slots__ = ("device", "_apart", "_buffers", "_given")
 
-    def __init__(self, device: Any):
-        self.device = device
+    def __init__(self, device: Any, apart: bool = False):
+        self.device, self._apart = device, apart
         self._buffers: dict[int, Any] = {}  # by the array that owns the memory
         self._given: list[tuple[Array, np.ndarray]] = []
 
@@ -188,7 +195,7 @@ class KernelCall:
             raise UnsupportedArray("steps that are no whole elements")
         out.steps = tuple([s // itemsize for s in x.strides])
         out.contiguous = is_row_major(out.shape, out.steps)
-        root = x if x.base is None else base_owner(x)
+        root = x if self._apart or x.base is None else base_owner(x)
         out.buffer = self._buffers.get(id(root))
         if out.buffer is None:
             out.buffer = self._buffers[id(root)] = self.device.buffer_of(root)

@@ -125,6 +125,12 @@ RULES = {
             wide="c",
             kernel="log_sigmoid_cpu",
         ),
+        Rule(
+            "_huber",
+            f="X e = a - b; X s = fabs(e); return s <= delta ? N(0.5) * e * e : delta * (s - N(0.5) * delta);",
+            numbers=("delta",),
+            kernel="huber_cpu",
+        ),
         Rule("hardsigmoid", f=_RELU6_SHIFTED + "return t / 6;"),
         Rule("hardswish", f=_RELU6_SHIFTED + "return a * t / 6;"),
         Rule("_hardswish_backward", f="b <= -3 ? (X)(0) : (b < 3 ? a * (b / 3 + N(0.5)) : a)", kernel="hardswish_cpu"),

@@ -24,6 +24,7 @@ from .in_place_calls import compile_block
 from .large_pointwise import _where as choose_bits
 from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, raise_not_implemented, run_in_float32
 
+LARGEST = {kind: float(np.finfo(kind).max) for kind in (F32, F64)}
 I32, I8 = np.dtype("i4"), np.dtype("i1")
 ONE_BIT, ONE = np.ones((), I32), np.ones((), F32)
 
@@ -322,6 +323,17 @@ _RELU6_SHIFTED = "clip(x + 3, 0, 6) * 0.16666666666666666"
 hardsigmoid = _from_formula("hardsigmoid_cpu", f"out = {_RELU6_SHIFTED}")
 hardswish = _from_formula("hardswish_cpu", f"out = {_RELU6_SHIFTED} * x")
 _softshrink = _from_formula("softshrink_cpu", "out = x - clip(x, -lambd, lambd)", "x", "lambd")
+
+
+_huber_of_equal_shapes = _from_formula(
+    "huber_cpu", "error = x - y\nnear = clip(error, -delta, delta)\nout = (error - near * 0.5) * near", "x y", "delta"
+)
+
+
+def _huber(input, target, delta):
+    shape = np.broadcast_shapes(input.shape, target.shape)
+    input = input if input.shape == shape else np.broadcast_to(input, shape)
+    return _huber_of_equal_shapes(input, target, min(delta, LARGEST[F64 if input.dtype == F64 else F32]))
 
 
 def silu(input):

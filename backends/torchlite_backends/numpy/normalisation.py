@@ -295,16 +295,43 @@ def _layer_norm_few_rows(x, weight, bias, eps):
     return out, mean, rstd
 
 
+# Numbers whose products and differences stay in float32's range, and the part of a deviation that rounding hides.
+_LEAST_PLAIN, _LARGEST_PLAIN, _HIDDEN = 1e-30, 1e30, 2.0**-27
+
+
+def _split_means(mean, rstd, deviation):
+    """Return two numbers of float32 a row whose sum is the mean; None in place of the second if they are all too small
+    to count beside the standard deviations. None if float32 cannot hold the rows' differences or factors.
+    """
+    if not (rstd.min() > _LEAST_PLAIN and rstd.max() < _LARGEST_PLAIN and np.abs(mean).max() < _LARGEST_PLAIN):
+        return None
+    high = mean.astype(F32)
+    low = mean - high
+    return high, low.astype(F32) if (np.abs(low) > deviation * _HIDDEN).any() else None
+
+
 def _layer_norm_long_rows(x, weight, bias, eps):
-    """`_layer_norm` of long rows of float32 in float64, by blocks."""
+    """`_layer_norm` of long rows of float32, with statistics in float64, by blocks."""
     rows, columns = x.shape
     mean, squares = compute_moments(x[:, :, None])
     rstd = 1 / np.sqrt(squares / columns + eps)
     out = np.empty_like(x)
     step = cache_blocking.BLOCK
+    split = _split_means(mean, rstd, np.sqrt(squares / columns))
 
     def normalize_block(row, start):
         here = slice(start, start + step)
+        if split is not None:
+            high, low = split
+            part = np.subtract(x[row, here], high[row], out=out[row, here])
+            if low is not None:
+                part -= low[row]
+            part *= F32.type(rstd[row, 0])
+            if weight is not None:
+                part *= weight[here]
+            if bias is not None:
+                part += bias[here]
+            return
         wide = get_scratch_buffer(2, x[row, here].shape, F64)
         np.copyto(wide, x[row, here])
         wide -= mean[row]

@@ -22,7 +22,7 @@ from .deterministic_gemm import MAX_GEMV_SIZE, SMALL, matmul_bias
 from .half_precision import run_in_float32
 from .norms import dot_vectors
 from .row_blocks import ones
-from .threaded_sums import sum_threaded
+from .threaded_sums import sum_complex, sum_threaded
 
 _add_reduce, _all = np.add.reduce, np.logical_and.reduce
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -30,7 +30,8 @@ _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 # own: BLAS adds up the elements of a column, and those of a row in a product with a vector, one after the other.
 _WIDE = {_SINGLE: _DOUBLE, np.dtype("complex64"): np.dtype("complex128")}
 _SHORT_COLUMN, _SHORT_ROW = 128, 256
-# Elements from which arrays are compared in parts, and of a part that stays in the cache.
+# Elements from which arrays are compared in parts, and complex ones added up by their parts. Elements of a part that is
+# compared, which stays in the cache.
 _LONG, _COMPARED = 256, 1 << 15
 # Elements of the first of several arrays up to which they are joined as bytes or parts of a list, and arrays that make
 # up for the test of their dimensions.
@@ -73,6 +74,10 @@ def _get_cached_ones(count, kind):
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE:
+        if kind.kind == "c" and dtype is None and input.size >= _LONG:
+            total = sum_complex(input, _axes_argument(input, dim), keepdim)
+            if total is not None:
+                return total
         return run_in_float32(_sum)(input, dim, keepdim, dtype=dtype)
     if input.size >= MAX_GEMV_SIZE:
         return sum_threaded(input, _axes_argument(input, dim), keepdim)
@@ -162,6 +167,9 @@ def _equal(input, other):
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE or not input.size:
+        if kind.kind == "c" and dtype is None and input.size:
+            total = sum(input, dim, keepdim)
+            return total / (input.size // total.size)
         return _shared_mean(input, dim, keepdim, dtype=dtype)
     if input.size >= MAX_GEMV_SIZE:
         total = sum_threaded(input, _axes_argument(input, dim), keepdim, True)

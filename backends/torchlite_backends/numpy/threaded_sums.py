@@ -16,6 +16,8 @@ from .row_blocks import F64, LONGEST_DOT, ones, sum_long_rows, sum_row, sum_shor
 _PART, _PARTS = 1 << 18, 8
 # Rows that BLAS adds up one after the other, and rows that NumPy does; their sums are added up in float64.
 _COLUMN_RUN, _LONGEST_COLUMN_RUN, _ROW_RUN = 128, 256, 64
+# Numbers of a row of complex sums, real and imaginary parts in turn.
+_COMPLEX_ROW = 128
 # Minimum row lengths for which NumPy sums several rows well, and for which one piece of a row is a part.
 _NARROW, _WIDE = 64, 1 << 13
 
@@ -29,6 +31,28 @@ def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False, wide: bool = Fa
     else:
         total = _sum_in_float64(x, axes, keepdim)
     return total if wide else total.astype(x.dtype, copy=False)
+
+
+def sum_complex(x: np.ndarray, axes: Any, keepdim: Any = False) -> np.ndarray | None:
+    """Return sums over the first dimensions, or over all, of a row-major complex array: those of its parts, with the
+    precision of real sums. None for other dimensions or memory orders.
+    """
+    summed = _sort_axes(axes, x.ndim)
+    if not (summed and x.size and x.flags.c_contiguous) or summed != list(range(len(summed))):
+        return None
+    count, after = math.prod(x.shape[: len(summed)]), 2 * math.prod(x.shape[len(summed) :])
+    parts = x.reshape(-1).view(x.real.dtype)
+    repeats = max(1, min(_COMPLEX_ROW // after, count))  # several rows are one, for sums of long vectors
+    whole = count // repeats * repeats * after
+    total = _sum_columns(parts[:whole].reshape(1, -1, repeats * after)).reshape(-1, after)
+    if repeats > 1:
+        total = np.add.reduce(total, 0)
+    if whole < parts.size:
+        total = total + np.add.reduce(parts[whole:].reshape(-1, after), 0, dtype=F64)
+    kept = x.shape[len(summed) :]
+    out = np.empty((1,) * len(summed) + kept if keepdim else kept, x.dtype)
+    out.reshape(-1).view(parts.dtype)[...] = total.reshape(-1)
+    return out
 
 
 def _are_all(shape: tuple[int, ...], axes: Any) -> bool:

@@ -56,12 +56,40 @@ def test_shapes_dtypes_numbers_and_equal_operands_are_told_apart(kernel):
     assert len(calls) == 8
 
 
-def test_views_take_the_complete_call(kernel):
+def test_turned_and_unaligned_views_take_the_complete_call(kernel):
     make, calls = kernel
     x = _numbers(1, 30, 40)
-    for part in (x[1:], x.T, x.reshape(-1)):
+    for part in (x.T, x[:, 1:]):
         for _ in range(2):
             assert np.allclose(make("sgn")(part), np.sign(part))
+    unaligned = np.empty(x.nbytes + 1, "u1")[1:].view("f4")
+    with pytest.raises(AssertionError, match="NumPy was asked"):
+        make("sgn")(unaligned)
+    assert not calls
+
+
+def test_row_major_views_have_launches_of_owners(kernel):
+    make, calls = kernel
+    hypot = make("hypot")
+    x = _numbers(1, 31, 40)
+    whole = _numbers(2, 30, 40)
+    for first, second in ((x[1:], x[:30]), (whole, x[1:]), (x[:30], whole), (whole, whole.copy())):
+        assert np.allclose(hypot(first, second), np.hypot(first, second))
+    assert len(calls) == 1
+    part = x[1:]
+    assert np.allclose(hypot(part, part), np.hypot(part, part))
+    assert len(calls) == 2
+
+
+def test_written_views_keep_their_overlap(kernel):
+    make, calls = kernel
+    in_place = make("add_")
+    for offset in (0, 1):
+        x = _numbers(3, 5000)
+        target, other = x[offset : offset + 4000], x[1 - offset : 4001 - offset]
+        want = target + other
+        in_place(target, other)
+        assert np.array_equal(target, want)
     assert not calls
 
 

@@ -62,3 +62,34 @@ def test_the_trace_is_added_up_in_double_precision():
     x = np.full((1000, 1000), 0.1, "f4")
     assert KERNELS.trace(x) == np.float32(1000 * np.float64(np.float32(0.1)))
     assert not np.signbit(KERNELS.trace(np.full((1, 1), -0.0, "f4")))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("shape", [(257,), (70_001,), (316, 316), (300, 1), (1, 1000), (3, 40_000), (64, 5, 3)])
+def test_complex_sums_have_the_precision_of_real_ones(dtype, shape):
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal(shape) + 3 + 1j * (rng.standard_normal(shape) - 2)).astype(dtype)
+    limit = 16 * np.finfo(dtype).eps
+    for dim in [None, 0, -1, tuple(range(len(shape)))]:
+        for given in (x, x.T, x[::-1]):
+            for keepdim in (False, True):
+                found, want = KERNELS.sum(given, dim, keepdim), given.astype(np.clongdouble).sum(dim, keepdims=keepdim)
+                assert found.dtype == dtype and found.shape == want.shape
+                np.testing.assert_allclose(found, want, rtol=limit)
+                found, want = (
+                    KERNELS.mean(given, dim, keepdim),
+                    given.astype(np.clongdouble).mean(dim, keepdims=keepdim),
+                )
+                assert found.dtype == dtype and found.shape == want.shape
+                np.testing.assert_allclose(found, want, rtol=limit)
+    assert KERNELS.sum(x, 0).base is None
+
+
+def test_a_complex_sum_keeps_parts_that_are_not_finite_apart():
+    x = np.ones(1000, "c8")
+    x.real[3] = np.inf
+    found = KERNELS.sum(x, None)
+    assert found.real == np.inf and found.imag == 0
+    x.imag[900] = np.nan
+    found = KERNELS.sum(x, None)
+    assert found.real == np.inf and np.isnan(found.imag)

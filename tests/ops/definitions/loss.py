@@ -22,7 +22,13 @@ def signed(name):
 row("mse_loss", *every((3, 4), (3, 4)), S((3, 4), (3, 4), weight=TARGET))
 row("l1_loss", *every((3, 4), (3, 4)), S((3, 4), (3, 4), weight=TARGET))
 row("smooth_l1_loss", *every((3, 4), (3, 4)), S((3, 4), (3, 4), beta=0.5), S((3, 4), (3, 4), beta=0.0))
-row("huber_loss", *every((3, 4), (3, 4)), S((3, 4), (3, 4), delta=0.5), S((3, 4), (3, 4), weight=TARGET))
+row(
+    "huber_loss",
+    *every((3, 4), (3, 4)),
+    S((3, 4), (3, 4), delta=0.5),
+    S((3, 4), (3, 4), weight=TARGET),
+    covers=("_huber",),
+)
 row("poisson_nll_loss", *every((3, 4), TARGET), S(POSITIVE, TARGET, False), S((3, 4), TARGET, full=True))
 row(
     "gaussian_nll_loss",

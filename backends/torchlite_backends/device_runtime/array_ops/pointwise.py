@@ -142,6 +142,7 @@ register_scalar_op("_elu", 1)
 register_scalar_op("_elu_backward", 2)
 register_scalar_op("softplus", 1, 1.0, 20.0)
 register_scalar_op("_softplus_backward", 2)
+register_scalar_op("_huber", 2)
 
 
 @register_with_inplace
