@@ -136,3 +136,38 @@ def test_derivatives_of_bessel_functions_near_zero(name, dtype):
         expected = 0.5 - small.abs() + 7 * small**2 / 16, -small.sign() * (1 - 15 * small.abs() / 8)
     torch.testing.assert_close(first.detach(), expected[0], rtol=1e-5, atol=0)
     torch.testing.assert_close(second, expected[1], rtol=1e-4, atol=0)
+
+
+PIECEWISE = {
+    "relu": F.relu,
+    "relu_": lambda x: F.relu(x * 1, inplace=True),
+    "leaky_relu": F.leaky_relu,
+    "rrelu": F.rrelu,
+    "prelu": lambda x: F.prelu(x, T([0.2], device=x.device)),
+    "hardtanh": F.hardtanh,
+    "relu6": F.relu6,
+    "hardsigmoid": F.hardsigmoid,
+    "threshold": lambda x: F.threshold(x, 0.1, 0.0),
+    "hardshrink": F.hardshrink,
+    "softshrink": F.softshrink,
+    "abs": torch.abs,
+    "elu": F.elu,
+    "clamp": lambda x: x.clamp(-1, 1),
+}
+
+
+@pytest.mark.parametrize("name", PIECEWISE)
+def test_gradients_of_piecewise_linear_functions_require_a_gradient(name, device):
+    """A gradient depends on the input, though its own derivative is zero: a penalty of it has a backward."""
+    x = T([0.5, 0.25, 1.5, 2.5], device=device, requires_grad=True)
+    (gradient,) = torch.autograd.grad(PIECEWISE[name](x).sum(), x, create_graph=True)
+    assert gradient.requires_grad
+    assert torch.autograd.grad(gradient.sum(), x)[0].tolist() == [0.0] * 4
+
+
+def test_the_gradient_of_prelu_depends_on_its_weight(device):
+    x, weight = T([-3.0, 2.0], device=device, requires_grad=True), T([0.5], device=device, requires_grad=True)
+    for_x, for_weight = torch.autograd.grad(F.prelu(x, weight).sum(), (x, weight), create_graph=True)
+    assert (for_x.tolist(), for_weight.tolist()) == ([0.5, 1.0], [-3.0])
+    assert torch.autograd.grad(for_x.sum(), weight)[0].tolist() == [1.0]
+    assert torch.autograd.grad(for_weight.sum(), x)[0].tolist() == [1.0, 0.0]

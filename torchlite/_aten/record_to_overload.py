@@ -34,6 +34,7 @@ _RECORDS = {
     "torch_feature_dropout": "feature_dropout", "torch_feature_alpha_dropout": "feature_alpha_dropout",
     "_gelu_backward": "gelu_backward", "_silu_backward": "silu_backward", "_mish_backward": "mish_backward",
     "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
+    "_hardsigmoid_backward": "hardsigmoid_backward", "_threshold_backward": "threshold_backward",
     "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
     "_view": "view", "div_rounded": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
     "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r",

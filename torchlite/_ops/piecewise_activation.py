@@ -7,6 +7,7 @@ from torchlite._dispatch.public_functions import torch
 from torchlite._types.dtypes import BOOL, COMPLEX, INT, finfo
 
 from ._dtype_checks import refuse_kinds
+from ._gradient_helpers import zero_gradient
 from .activation import require_float
 
 
@@ -19,11 +20,19 @@ def _relu(F, input):
     return F.where(F.le(input, 0), F._zeros_like(input), input)
 
 
-def _relu_backward(F, grad, out):
-    return F.where(F.le(out, 0), F._zeros_like(grad), grad)
+def _relu_backward(F, grad, result):
+    return F.where(F.le(result, 0), F._zeros_like(grad), grad)
 
 
-op("_relu_backward(Tensor grad, Tensor out)", where="", composite=_relu_backward, tags=POINTWISE)
+# A gradient depends on the input, as PyTorch's does: it requires a gradient, and its own derivative there is zero.
+op(
+    "_relu_backward(Tensor grad, Tensor result)",
+    where="",
+    composite=_relu_backward,
+    tags=POINTWISE,
+    vjp={"grad": lambda F, g, result: F._relu_backward(g, result), "result": zero_gradient},
+    node_name="ThresholdBackwardBackward0",
+)
 
 op(
     "relu(Tensor input)",
@@ -62,6 +71,11 @@ op(
     where="",
     composite=_leaky_relu_backward,
     tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, negative_slope: F._leaky_relu_backward(g, input, negative_slope),
+        "input": zero_gradient,
+    },
+    node_name="LeakyReluBackwardBackward0",
 )
 
 op(
@@ -120,6 +134,11 @@ op(
     where="",
     composite=_hardtanh_backward,
     tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val),
+        "input": zero_gradient,
+    },
+    node_name="HardtanhBackwardBackward0",
 )
 
 op(
@@ -179,12 +198,28 @@ def _threshold(F, input, threshold, value):
     return F.where(F.le(input, threshold), F._full_like(input, value), input)
 
 
+def _threshold_backward(F, grad, input, threshold):
+    return F.where(F.le(input, threshold), F._zeros_like(grad), grad)
+
+
+op(
+    "_threshold_backward(Tensor grad, Tensor input, threshold)",
+    where="",
+    composite=_threshold_backward,
+    tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, threshold: F._threshold_backward(g, input, threshold),
+        "input": zero_gradient,
+    },
+    node_name="ThresholdBackwardBackward0",
+)
+
 op(
     "threshold(Tensor input, threshold, value)",
     where="torch nn.functional",
     composite=_threshold,
     tags=POINTWISE | INPLACE,
-    vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F._zeros_like(g), g)},
+    vjp={"input": lambda F, g, input, threshold: F._threshold_backward(g, input, threshold)},
     doc="""`input` where it is above `threshold`, and `value` elsewhere.
 
     Args:
@@ -211,17 +246,29 @@ def _hardshrink(F, input, lambd):
     return F.where(inside, F._zeros_like(input), input)
 
 
-def _hardshrink_vjp(F, g, input, lambd):
+def _shrink_backward(F, grad, input, lambd):
     inside = F.logical_and(F.ge(input, -lambd), F.le(input, lambd))
-    return F.where(inside, F._zeros_like(g), g)
+    return F.where(inside, F._zeros_like(grad), grad)
 
+
+def _shrink_vjp(F, g, input, lambd):
+    return F._shrink_backward(g, input, lambd)
+
+
+op(
+    "_shrink_backward(Tensor grad, Tensor input, lambd)",
+    where="",
+    composite=_shrink_backward,
+    tags=POINTWISE,
+    vjp={"grad": _shrink_vjp, "input": zero_gradient},
+)
 
 op(
     "hardshrink(Tensor input, lambd=0.5)",
     where="torch Tensor nn.functional",
     composite=_hardshrink,
     tags=POINTWISE,
-    vjp={"input": _hardshrink_vjp},
+    vjp={"input": _shrink_vjp},
     doc="""Zero where the absolute value is at most `lambd`, and `input` elsewhere.
 
     Args:
@@ -258,7 +305,7 @@ op(
     where="nn.functional",
     composite=_softshrink,
     tags=POINTWISE,
-    vjp={"input": _hardshrink_vjp},
+    vjp={"input": _shrink_vjp},
     doc="""`input` moved towards zero by `lambd`; zero where the absolute value is at most `lambd`.
 
     Args:
@@ -285,13 +332,31 @@ def _prelu_weight(F, input, weight):
     return F.reshape(weight, (1, weight.shape[0]) + (1,) * (input.ndim - 2))
 
 
+def _negative_part(F, input, g):
+    """`g` where the input is not positive: the gradient of `_prelu` towards a factor there."""
+    return F.where(F.gt(input, 0), F._zeros_like(g), g)
+
+
+op(
+    "_prelu_input_backward(Tensor grad, Tensor input, Tensor weight)",
+    where="",
+    composite=lambda F, grad, input, weight: F.where(F.gt(input, 0), grad, F.mul(grad, weight)),
+    tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, weight: F._prelu_input_backward(g, input, weight),
+        "input": zero_gradient,
+        "weight": lambda F, g, grad, input: _negative_part(F, input, F.mul(g, grad)),
+    },
+    node_name="PreluKernelBackwardBackward0",
+)
+
 op(
     "_prelu(Tensor input, Tensor weight)",
     where="",
     composite=lambda F, input, weight: F.where(F.gt(input, 0), input, F.mul(input, weight)),
     vjp={
-        "input": lambda F, g, input, weight: F.where(F.gt(input, 0), g, F.mul(g, weight)),
-        "weight": lambda F, g, input: F.where(F.gt(input, 0), F._zeros_like(g), F.mul(g, input)),
+        "input": lambda F, g, input, weight: F._prelu_input_backward(g, input, weight),
+        "weight": lambda F, g, input: _negative_part(F, input, F.mul(g, input)),
     },
     doc="``prelu`` with a weight that already broadcasts against the input.",
     node_name="PreluKernelBackward0",
@@ -385,14 +450,25 @@ def _hardsigmoid(F, input):
     return F.mul(F.hardtanh(F.add(input, 3.0), 0.0, 6.0), 1.0 / 6.0)
 
 
+def _hardsigmoid_backward(F, grad, input):
+    inside = F.lt(F.abs(input), 3.0)  # zero for NaN, unlike the gradient of hardtanh
+    return F.where(inside, F.mul(grad, 1.0 / 6.0), F._zeros_like(grad))
+
+
+op(
+    "_hardsigmoid_backward(Tensor grad, Tensor input)",
+    where="",
+    composite=_hardsigmoid_backward,
+    tags=POINTWISE,
+    vjp={"grad": lambda F, g, input: F._hardsigmoid_backward(g, input), "input": zero_gradient},
+)
+
 op(
     "hardsigmoid(Tensor input)",
     where="nn.functional",
     composite=_hardsigmoid,
     tags=POINTWISE | INPLACE,
-    vjp={
-        "input": lambda F, g, input: F.where(F.lt(F.abs(input), 3.0), F.mul(g, 1.0 / 6.0), F._zeros_like(g))
-    },  # zero for NaN, unlike the gradient of hardtanh
+    vjp={"input": lambda F, g, input: F._hardsigmoid_backward(g, input)},
     doc="""``min(max(input + 3, 0), 6) / 6``: a piecewise linear sigmoid.
 
     Raises:
