@@ -45,6 +45,7 @@ def _words(error: object) -> str:
     """The first line of a message, without what differs between devices and libraries."""
     text = str(error).split("\n")[0].replace("torchlite", "torch")
     text = re.sub(r"\[enforce fail at \S+ err == 0\. ", "", text)
+    text = re.sub(r"torch\.(opencl|cuda)\.(\w+Tensor)\b", r"torch.\2", text)
     return re.sub(r"allocate \d+ bytes", "allocate so many bytes", text)
 
 
