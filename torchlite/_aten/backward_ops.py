@@ -197,6 +197,25 @@ def _masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
     return torch.cat([taken, rest]).view(sizes)
 
 
+def _embedding_bag_backward(
+    grad: Any, indices: Any, offsets: Any, offset2bag: Any, bag_size: Any, maximum_indices: Any, num_weights: int,
+    scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    weight = grad.new_zeros(num_weights, grad.shape[1])
+    if mode == 2:
+        filled = (bag_size > 0).unsqueeze(1)
+        return weight.scatter_add(0, maximum_indices.clamp_min(0).to(torch.int64), grad * filled)
+    has_last = offsets.shape[0] > grad.shape[0]
+
+    def sum_bags(weight: Any, factors: Any) -> Any:
+        return torch.embedding_bag(
+            weight, indices, offsets, scale_grad_by_freq, mode, sparse, factors, has_last,
+            None if padding_idx < 0 else padding_idx,
+        )[0]  # fmt: skip
+
+    return gradients_of(sum_bags, [weight, per_sample_weights], grad, [True, False])[0]
+
+
 def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     wide = x1.expand((*grad.shape[:-2], *x1.shape[-2:]))
     return gradients_of(lambda x: torch.cdist(x, x2, p), [wide], grad)[0]
@@ -204,7 +223,7 @@ def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
 
 ADAPTERS: dict[str, Callable] = {
     "convolution_backward": _convolution_backward, "_convolution_double_backward": _convolution_double_backward,
-    "embedding_dense_backward": _embedding_dense_backward,
+    "embedding_dense_backward": _embedding_dense_backward, "_embedding_bag_backward": _embedding_bag_backward,
     "max_pool2d_with_indices_backward": _max_pool_backward,
     "max_pool3d_with_indices_backward": lambda grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
     indices: _scatter_to_indices(grad_output, self, indices, 4),
