@@ -467,3 +467,48 @@ def test_frequencies_of_degenerate_distances():
 def test_lobpcg_of_no_matrices():
     values, vectors = torch.lobpcg(torch.zeros(0, 3, 3), 1)
     assert values.shape == (0, 1) and vectors.shape == (0, 3, 1)
+
+
+FLOATS_FOR_INTEGERS = """
+    F.embedding(torch.tensor([1]), x[0], padding_idx=1.0)
+    F.ctc_loss(x, torch.ones(3, 1, dtype=torch.int64), torch.tensor([2] * 3), torch.tensor([1] * 3), blank=0.0)
+    torch.broadcast_to(x, (2.0, 3, 4)) ; x.expand(2.0, 3, 4) ; x.expand((2, 3, 4.0)) ; torch.expand_copy(x, (2, 3.0, 4))
+    torch.ones(1).expand(2.0) ; torch.tensor(1.0).expand(2.0) ; x.sum_to_size(2, 3.0, 4)
+    torch.fft.fft(x, 4.0) ; torch.fft.rfft(x, 4.0) ; torch.fft.irfft(x, 4.0) ; torch.fft.ihfft(x, 4.0)
+    torch.linalg.vander(x[0, 0], N=2.0) ; torch.polygamma(1.0, x) ; torch.special.polygamma(1.0, x) ; x.polygamma(1.0)
+    x.round(decimals=1.0) ; torch.round(x, decimals=0.0) ; x.clone().round_(decimals=1.0)
+    torch.affine_grid_generator(x[:, :2, :3], (2.0, 1, 2, 2), False)
+    torch.utils.data.random_split([1, 2], [1.0, 1]) ; torch.quantize_per_tensor(x, 1.0, 0.0, torch.quint8)
+    torch.sparse_coo_tensor([[0]], [1.0], (2.0,)) ; torch.sparse_csr_tensor([0, 1], [0], [1.0], (1.0, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    "call", [c.strip() for line in FLOATS_FOR_INTEGERS.split("\n") for c in line.split(";") if c.strip()]
+)
+def test_a_float_is_no_integer_in_other_calls(call):
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    with pytest.raises(TypeError):
+        eval(call, {"torch": torch, "F": torch.nn.functional, "x": x})
+
+
+@pytest.mark.parametrize("name", ["set_num_threads", "set_num_interop_threads"])
+def test_numbers_of_threads_are_positive_integers(name):
+    for wrong, words in ((1.0, "an int, but got float"), (True, "an int, but got bool"), (0, "a positive integer")):
+        with pytest.raises(RuntimeError, match=f"{name} expects {words}"):
+            getattr(torch, name)(wrong)
+
+
+def test_unsigned_products_take_negative_factors(device):
+    """They are counted modulo 256."""
+    m = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint8, device=device)
+    assert torch.addmm(m, m, m, alpha=-1).tolist() == [[250, 248], [244, 238]]
+    assert torch.addmm(m, m, m, beta=-2).tolist() == [[5, 6], [9, 14]]
+    assert torch.addmv(m[0], m, m[0], alpha=-1).tolist() == [252, 247]
+    assert torch.addbmm(m, m[None], m[None], alpha=-1).tolist() == [[250, 248], [244, 238]]
+    assert torch.baddbmm(m[None], m[None], m[None], alpha=-2).tolist() == [[[243, 238], [229, 216]]]
+    for factor in (256, -256) if device == "cpu" else ():  # devices count factors modulo 256
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            torch.addmm(m, m, m, alpha=factor)
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            torch.addr(m, m[0], m[0], alpha=factor)

@@ -152,7 +152,6 @@ PIECEWISE = {
     "softshrink": F.softshrink,
     "abs": torch.abs,
     "elu": F.elu,
-    "clamp": lambda x: x.clamp(-1, 1),
 }
 
 

@@ -130,7 +130,9 @@ def infer_expand_geometry(shape, steps, size) -> tuple[list[int], list[int]]:
     new, new_steps = [*size], [0] * len(size)
     for d in reversed(range(lead, len(size))):
         n, step, target = shape[d - lead], steps[d - lead], new[d]
-        if target == n or target == -1:
+        if target == n:  # it stays, so that the array's shape refuses a float
+            new_steps[d] = step
+        elif target == -1:
             new[d], new_steps[d] = n, step
         elif n != 1:
             raise RuntimeError(

@@ -6,6 +6,7 @@ from torchlite._dispatch import composite
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import float32, int64
 
+from ._dtype_checks import refuse_floats
 from .node_graphs import ctc_loss_graph
 
 LOG_ZERO = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
@@ -176,6 +177,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     See also:
         `torch.nn.CTCLoss`.
     """
+    refuse_floats(blank, reduction)
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -121,6 +121,7 @@ def _wrap_single_dim(x, dim):
 
 
 def _check_points(n):
+    refuse_floats(n)
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 

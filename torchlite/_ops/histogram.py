@@ -455,6 +455,7 @@ def sum_to_size(F, input, size):
     """
     if not size:
         return F.sum(input)
+    refuse_floats(*size)
     extra = input.ndim - len(size)
     if extra < 0 or any(n != m and n != 1 for n, m in zip(size, input.shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")

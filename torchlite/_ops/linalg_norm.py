@@ -615,6 +615,7 @@ def linalg_vander(F, x, N):
     See also:
         `torch.vander`, whose powers descend.
     """
+    refuse_floats(N)
     if x.dtype.name == "bool" or (x.dtype.category == 2 and x.dtype.np.itemsize < 4):
         raise RuntimeError(
             f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_name}"

@@ -4,7 +4,8 @@ import math
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
-from .._types.dtypes import int8, promote_types, uint8
+from .._dispatch.type_promotion import cast_scalar
+from .._types.dtypes import INT, int8, promote_types, uint8
 from ._linalg_common import adjoint, as_column, as_row
 from .node_graphs import inner_graph, matmul_graph
 
@@ -532,6 +533,8 @@ def _check_factor(name, factor, to):
         raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     if isinstance(factor, complex) and to.category < 3:
         raise RuntimeError(f"value cannot be converted to type {to.c_name} without overflow")
+    if to.category == INT:
+        cast_scalar(factor, to)
 
 
 @composite(

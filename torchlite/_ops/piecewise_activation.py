@@ -207,10 +207,7 @@ op(
     where="",
     composite=_threshold_backward,
     tags=POINTWISE,
-    vjp={
-        "grad": lambda F, g, input, threshold: F._threshold_backward(g, input, threshold),
-        "input": zero_gradient,
-    },
+    vjp={"grad": lambda F, g, input, threshold: F._threshold_backward(g, input, threshold), "input": zero_gradient},
     node_name="ThresholdBackwardBackward0",
 )
 

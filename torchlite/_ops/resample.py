@@ -10,7 +10,7 @@ import numpy as np
 from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import BOOL, COMPLEX, INT, uint8
 
-from ._dtype_checks import refuse_kinds
+from ._dtype_checks import refuse_floats, refuse_kinds
 from .node_graphs import grid_sample_graph, resize_graph
 
 # -- interpolation ---------------------------------------------------------------------------------
@@ -660,6 +660,7 @@ def _base_points(F, like, size, align_corners):
 
 
 def _affine_points(F, theta, size, align_corners):
+    refuse_floats(*size)
     points = F.matmul(_base_points(F, theta, size, align_corners), F.transpose(theta, 1, 2))
     return F.reshape(points, (theta.shape[0], *map(operator.index, size[2:]), len(size) - 2))
 

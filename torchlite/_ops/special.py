@@ -17,6 +17,7 @@ from torchlite._dispatch import (
 )
 from torchlite._types.dtypes import BOOL, COMPLEX, bfloat16, float16
 
+from ._dtype_checks import refuse_floats
 from ._gradient_helpers import make_not_implemented_formula
 
 UNARY = POINTWISE | INPLACE
@@ -284,6 +285,7 @@ def special_polygamma(F, n, input):
     See also:
         `torch.digamma`.
     """
+    refuse_floats(n)
     return F.polygamma(input, n)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 
 from .._dispatch.error_translation import no_backend_kernel_error
+from .._ops._dtype_checks import refuse_floats
 from .._types.package_name import package_name
 from .._types.qschemes import per_channel_affine
 from .._types.quantized_levels import choose_parameters
@@ -47,6 +48,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     See also:
         `torch.quantize_per_channel`, `torch.dequantize`.
     """
+    refuse_floats(zero_point)
     if isinstance(input, (list, tuple)):
         return tuple(quantize_per_tensor(x, scale[i], zero_point[i], dtype) for i, x in enumerate(input))
     check_dtype(dtype)

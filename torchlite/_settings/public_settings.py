@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 
 from . import thread_count
 from .backend_flags import FLAGS
+
+
+def _refuse_other_numbers(function: str, n: object) -> None:
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral):
+        raise RuntimeError(f"{function} expects an int, but got {type(n).__name__}")
 
 
 def set_num_threads(n: int) -> None:
@@ -15,7 +21,7 @@ def set_num_threads(n: int) -> None:
         n: Number of threads, at least 1.
 
     Raises:
-        RuntimeError: ``n`` is not positive.
+        RuntimeError: ``n`` is not a positive integer.
 
     Example:
         >>> before = torch.get_num_threads()
@@ -24,6 +30,7 @@ def set_num_threads(n: int) -> None:
         1
         >>> torch.set_num_threads(before)
     """
+    _refuse_other_numbers("set_num_threads", n)
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     thread_count.set_threads(int(n))
@@ -43,7 +50,10 @@ def set_num_interop_threads(n: int) -> None:
     """Stores a number of threads, which has no effect: ops of one program run in the thread that calls them.
 
     Args:
-        n: The number that `get_num_interop_threads` returns.
+        n: The number that `get_num_interop_threads` returns, at least 1.
+
+    Raises:
+        RuntimeError: ``n`` is not a positive integer.
 
     Example:
         >>> before = torch.get_num_interop_threads()
@@ -52,6 +62,9 @@ def set_num_interop_threads(n: int) -> None:
         2
         >>> torch.set_num_interop_threads(before)
     """
+    _refuse_other_numbers("set_num_interop_threads", n)
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
     FLAGS.interop_threads = n
 
 

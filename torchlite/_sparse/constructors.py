@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torchlite as torch
@@ -26,6 +27,11 @@ def _as_tensor(value, dtype, device):
     if isinstance(value, torch.Tensor):
         return value.to(device=device, dtype=dtype)
     return torch.tensor(value, dtype=dtype, device=device)
+
+
+def _as_size(size) -> tuple[int, ...]:
+    """Return a size as integers; a float is an error."""
+    return tuple(map(operator.index, size))
 
 
 def _pin_parts(pin_memory: bool, *tensors) -> tuple:
@@ -61,7 +67,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     """
     if values is None and not isinstance(indices, torch.Tensor):
         _pin_parts(pin_memory)
-        return _make_empty_coo(tuple(indices if size is None else size), dtype, device, requires_grad)
+        return _make_empty_coo(_as_size(indices if size is None else size), dtype, device, requires_grad)
     values = _as_tensor(values, dtype, device)
     indices = _as_tensor(indices, None, values.device if device is None else device).to(torch.int64)
     indices, values = _pin_parts(pin_memory, indices, values)
@@ -78,7 +84,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
         _check_no_negative_index(indices)
         lead = [int(n) + 1 for n in indices.max(1).values.tolist()] if nnz and sparse_dim else [0] * sparse_dim
         size = (*lead, *values.shape[1:])
-    size = tuple(size)
+    size = _as_size(size)
     dense_dim = values.ndim - 1
     if len(size) != sparse_dim + dense_dim:
         raise RuntimeError(
@@ -107,7 +113,7 @@ def _check_no_negative_index(indices) -> None:
 
 def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = None, index_dtype=torch.int64) -> Any:
     """A sparse tensor without specified elements."""
-    size = tuple(size)
+    size = _as_size(size)
     if kind is torch.sparse_coo:
         return _make_empty_coo(size, dtype, device, requires_grad)
     if len(size) < 2:
@@ -131,6 +137,7 @@ def compressed_tensor(kind, first, second, values, size, dtype, device, requires
     first, second = _as_tensor(first, None, where), _as_tensor(second, None, where)
     if size is None:
         size = _infer_size(kind, first, second, values)
+    size = _as_size(size)
     data = SparseData(kind, size, (first.detach(), second.detach()), values.detach())
     return _finish_constructor(data, values, requires_grad, check)
 

@@ -412,6 +412,8 @@ def embedding(
         raise RuntimeError("'weight' must be 2-D")
     check_indices(input, "embedding")
     if padding_idx is not None:
+        if isinstance(padding_idx, float):
+            raise TypeError("embedding(): argument 'padding_idx' (position 3) must be int, not float")
         padding_idx = _normalize_padding_idx(padding_idx, weight.shape[0])
     if max_norm is not None:
         with torch.no_grad():

@@ -10,6 +10,8 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_ndims,
     split_at_ends,
 )
+from torchlite._dispatch.type_promotion import cast_scalar
+from torchlite._types.dtypes import from_np
 
 xp: Any = None
 
@@ -88,6 +90,11 @@ def _check_vectors(name, a, b):
     check_matmul_dtypes(a, b, name)
 
 
+def _factor(value, dtype):
+    """A factor of the array's dtype; an unsigned dtype takes negative integers of its size."""
+    return dtype.type(cast_scalar(value, from_np(dtype)) if dtype.kind == "u" else value)
+
+
 def _add_scaled_product(input, product, beta, alpha, terms=1):
     """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included.
 
@@ -96,10 +103,10 @@ def _add_scaled_product(input, product, beta, alpha, terms=1):
     if input.dtype != product.dtype:
         raise RuntimeError("operands of several dtypes")
     if alpha != 1:
-        product = product * product.dtype.type(alpha)
+        product = product * _factor(alpha, product.dtype)
     if beta == 0:
         return product
-    return xp.add(input if beta == 1 else input * input.dtype.type(beta), product if terms else -product)
+    return xp.add(input if beta == 1 else input * _factor(beta, input.dtype), product if terms else -product)
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 from torchlite._dispatch.memory_layout import apply_rule_to_ufuncs, infer_dense_strides, is_channels_last, strides_of
@@ -54,7 +55,7 @@ def expand(input, size):
             if n != 1:
                 raise ValueError("sizes do not match")
             strides[d] = 0
-    return strided_view(input, tuple(shape), tuple(strides))
+    return strided_view(input, tuple(map(operator.index, shape)), tuple(strides))
 
 
 def squeeze(input, dim=None):

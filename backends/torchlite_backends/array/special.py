@@ -5,6 +5,7 @@ single-precision path, because gelu depends on its speed. tools/make_special_coe
 """
 
 import math
+import operator
 
 import numpy as np
 
@@ -362,6 +363,7 @@ def special_zeta(input, other):
 
 
 def polygamma(input, n):
+    n = operator.index(n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:

@@ -1,6 +1,7 @@
 """Unary elementwise kernels: rounding, classification, angles, parts of complex numbers."""
 
 import math
+import operator
 
 import numpy as np
 
@@ -46,6 +47,7 @@ def trunc(input):
 
 
 def round(input, *, decimals=0):
+    decimals = operator.index(decimals)
     if decimals == 0:
         return _round_with(input, xp.rint, "round")
     if input.dtype.kind in "iubcW":

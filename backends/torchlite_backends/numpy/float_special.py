@@ -8,6 +8,7 @@ Their relative errors are below 1e-9 (`ERFCX`) and 3e-9 (the others), a twentiet
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,7 @@ def _trigamma(x: np.ndarray) -> np.ndarray:
 
 
 def polygamma(input, n):
+    n = operator.index(n)
     return _compute(_trigamma, lambda x: shared.polygamma(x, n), input) if n == 1 else shared.polygamma(input, n)
 
 

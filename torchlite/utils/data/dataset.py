@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -335,9 +336,9 @@ def random_split(
         lengths = _split_lengths(lengths, total)
     if sum(lengths) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    ends = list(itertools.accumulate(map(operator.index, lengths)))
     order = torch.randperm(total, generator=generator).tolist()
-    ends = itertools.accumulate(lengths)
-    return [Subset(dataset, order[int(end - length) : int(end)]) for end, length in zip(ends, lengths, strict=True)]
+    return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
 
 __dir__ = make_module_dir(globals())

@@ -6,6 +6,7 @@ Choices that depend on arguments are made in Python before the launch.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -247,6 +248,7 @@ KERNELS["real"], KERNELS["imag"] = real, imag
 
 @register_with_inplace
 def round(input, *, decimals=0, out=None):
+    decimals = operator.index(decimals)
     if decimals == 0:
         return apply_pointwise_rule(RULES["round"], (input,), (), out)
     return apply_pointwise_rule(
@@ -274,6 +276,7 @@ def logit(input, eps=None, out=None):
 
 @register_with_inplace
 def polygamma(input, n, out=None):
+    n = operator.index(n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:

@@ -92,7 +92,7 @@ def transpose(input, dim0, dim1):
 
 def expand(input, size):
     shape, steps = infer_expand_geometry(input.shape, input.steps, size)
-    return make_view(input, tuple(shape), tuple(steps), input.offset)
+    return make_view(input, tuple(map(operator.index, shape)), tuple(steps), input.offset)
 
 
 def broadcast_view(x: Array, shape: tuple[int, ...]) -> Array:
