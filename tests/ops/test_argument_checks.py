@@ -469,7 +469,7 @@ def test_lobpcg_of_no_matrices():
     assert values.shape == (0, 1) and vectors.shape == (0, 3, 1)
 
 
-FLOATS_FOR_INTEGERS = """
+OTHER_CALLS_WITH_FLOATS = """
     F.embedding(torch.tensor([1]), x[0], padding_idx=1.0)
     F.ctc_loss(x, torch.ones(3, 1, dtype=torch.int64), torch.tensor([2] * 3), torch.tensor([1] * 3), blank=0.0)
     torch.broadcast_to(x, (2.0, 3, 4)) ; x.expand(2.0, 3, 4) ; x.expand((2, 3, 4.0)) ; torch.expand_copy(x, (2, 3.0, 4))
@@ -484,7 +484,7 @@ FLOATS_FOR_INTEGERS = """
 
 
 @pytest.mark.parametrize(
-    "call", [c.strip() for line in FLOATS_FOR_INTEGERS.split("\n") for c in line.split(";") if c.strip()]
+    "call", [c.strip() for line in OTHER_CALLS_WITH_FLOATS.split("\n") for c in line.split(";") if c.strip()]
 )
 def test_a_float_is_no_integer_in_other_calls(call):
     x = torch.arange(24.0).reshape(2, 3, 4)
