@@ -158,8 +158,8 @@ def test_in_place_fast_path(device, name):
 
 
 def test_ops_without_a_fast_path():
-    assert in_place_fast_path(REGISTRY["clamp"]) is None and in_place_fast_path(REGISTRY["add_alpha"]) is None
-    assert REGISTRY["clamp"].tags & INPLACE
+    assert in_place_fast_path(REGISTRY["lerp"]) is None and in_place_fast_path(REGISTRY["add_alpha"]) is None
+    assert REGISTRY["lerp"].tags & INPLACE
 
 
 def test_the_writer_breaks_lines_where_they_are_too_long():

@@ -29,9 +29,6 @@ def in_place_text(op: Op) -> str:
         with source.block("if self._tl_array.size >= LARGE:"):
             source.line(f"kernel_ = self._tl_kernels.large.{op.name}_")
         _write_kernel(source, ["raw_"] * len(others))
-        source.comment("Nodes that saved the tensor notice the change by its version.")
-        source.line("bump_version(self)")
-        source.line("return self")
     return source.text()
 
 
@@ -44,15 +41,13 @@ def _numbers_text(op: Op, kernel: str, others: list[str]) -> str:
         source.comment("The numbers leave the dtype as it is, and are not all absent.")
         tests = ["self.dtype not in self._tl_kernels.exact_scalar_dtypes", " and ".join(f"{n} is None" for n in others)]
         for name in others:
-            number = f"({name}.__class__ is float or {name}.__class__ is int)"
-            tests.append(f"not ({name} is None or {number} and {INT64_MIN} <= {name} < {INT64_END})")
+            tests.append(f"not ({name} is None or {name}.__class__ is float or {name}.__class__ is int)")
+            tests.append(f"{name} is not None and not {INT64_MIN} <= {name} < {INT64_END}")
         with source.condition("if", tests, "or"):
             source.line("return None")
         with source.block("if self._tl_array.size >= LARGE:"):
             source.line(f"kernel_ = self._tl_kernels.large.{kernel}")
         _write_kernel(source, others)
-        source.line("bump_version(self)")
-        source.line("return self")
     return source.text()
 
 
@@ -116,3 +111,6 @@ def _write_kernel(source: Source, others: list[str]) -> None:
         source.line(f"quiet_run(kernel_, self._tl_array{''.join(f', {name}' for name in others)})")
     with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")
+    source.comment("Nodes that saved the tensor notice the change by its version.")
+    source.line("bump_version(self)")
+    source.line("return self")
