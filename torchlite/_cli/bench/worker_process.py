@@ -40,8 +40,12 @@ class Worker:
             os.sched_setaffinity(self.process.pid, sorted(os.sched_getaffinity(0))[:threads])
         self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.errors: collections.deque[str] = collections.deque(maxlen=5)
-        for stream, keep in ((self.process.stdout, self.answers.put), (self.process.stderr, self.errors.append)):
-            threading.Thread(target=self._read_lines, args=(stream, keep), daemon=True).start()
+        self.readers = [
+            threading.Thread(target=self._read_lines, args=(stream, keep), daemon=True)
+            for stream, keep in ((self.process.stdout, self.answers.put), (self.process.stderr, self.errors.append))
+        ]
+        for reader in self.readers:
+            reader.start()
         try:
             self.about: dict[str, Any] = self._wait_for_answer()
             if contestant.engine and self.about["engine"] != contestant.engine:
@@ -65,6 +69,7 @@ class Worker:
             raise ContestantError(f"no answer within {self.limit:.0f} s")
         if not line:
             self.answers.put("")  # for later readers
+            self.readers[1].join(1)  # until the last words are read; a child of the process may keep the stream open
             said = f": {self.errors[-1].strip()}" if self.errors else ""
             raise ContestantError(f"its process ended with status {self.process.wait()}{said}")
         answer = json.loads(line)
