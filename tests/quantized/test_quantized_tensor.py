@@ -112,3 +112,23 @@ def test_resizing_and_other_dtypes(device):
     with pytest.raises(RuntimeError, match="load_scalar: invalid type"):
         tensor.apply_(lambda x: x)
     assert channels.shape == (2, 2) and tensor.shape == (2, 2)
+
+
+def test_padding_quantizes_its_number(device):
+    numbers = torch.tensor([[1.0, 2.0, -0.3]], device=device)
+    pad = torch.nn.functional.pad
+    for dtype, limits in ((torch.quint8, (0, 255)), (torch.qint8, (-128, 127)), (torch.qint32, (-9990, 10010))):
+        q = torch.quantize_per_tensor(numbers, 0.1, 10, dtype)
+        for value, level in ((0.5, 15), (None, 10), (0.57, 16), (True, 20), (-1e3, limits[0]), (1e3, limits[1])):
+            found = pad(q, (1, 2), value=value)
+            assert found.dtype is dtype and found.q_zero_point() == 10
+            assert found.int_repr().tolist() == [[level, 20, 30, 7, level, level]]
+        for found in (torch.nn.ConstantPad1d((1, -1), 0.5)(q), torch.constant_pad_nd(q, (1, -1), 0.5)):
+            assert found.int_repr().tolist() == [[15, 20, 30]]
+        assert torch.nn.ZeroPad1d(1)(q).int_repr().tolist() == [[10, 20, 30, 7, 10]]
+        assert pad(q, (1, 1), "reflect").int_repr().tolist() == [[30, 20, 30, 7, 30]]
+    wide = torch._make_per_tensor_quantized_tensor(torch.tensor([2**28 + 1], dtype=torch.int32, device=device), 0.5, 0)
+    assert pad(wide, (1, 1), value=3.0).int_repr().tolist() == [6, 2**28 + 1, 6]
+    channels = torch.quantize_per_channel(numbers, torch.tensor([0.1]), torch.tensor([3]), 0, torch.quint8)
+    with pytest.raises(RuntimeError, match="Only per-tensor padding is supported"):
+        pad(channels, (1, 1), value=0.5)

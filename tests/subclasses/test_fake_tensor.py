@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import importlib
 
 import pytest
 
@@ -13,6 +15,7 @@ from torchlite._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorDeviceMismatchError,
     FakeTensorMode,
+    UnsupportedOperatorException,
     is_fake,
 )
 
@@ -111,3 +114,77 @@ def test_a_fake_tensor_becomes_another_by_keywords():
         x = torch.ones(2, 3)
         assert x.to(dtype=torch.float64).dtype is torch.float64 and x.to(device="meta").device.type == "meta"
         assert x.to(x.double()).dtype is torch.float64 and x.to().dtype is torch.float32
+
+
+def test_custom_ops_run_their_fake_kernels():
+    with torch.library._scoped_library("fake_tensors", "DEF") as library:
+        library.define("product(Tensor x) -> Tensor")
+        library.impl("product", lambda x: x @ x.T, "CompositeExplicitAutograd")
+        library.define("known(Tensor x) -> Tensor")
+        library.impl("known", lambda x: x.new_zeros(3), "CPU")
+        library.impl("known", lambda x: torch.empty(2, device=x.device), "Meta")
+        library.define("plus(Tensor[] xs, int n) -> Tensor[]")
+        library.impl("plus", lambda xs, n: [x + n for x in xs], "CompositeImplicitAutograd")
+        library.define("unknown(Tensor x) -> Tensor")
+        library.impl("unknown", lambda x: x + 1, "CPU")
+        ops = torch.ops.fake_tensors
+
+        @torch.library.custom_op("fake_tensors::halves", mutates_args=())
+        def halves(x: torch.Tensor) -> torch.Tensor:
+            return x[: len(x) // 2].clone()
+
+        mode = FakeTensorMode()
+        with mode:
+            x, there = torch.ones(4, 5), torch.ones(4, 5, device="cuda", requires_grad=True)
+        for block in (mode, contextlib.nullcontext()):
+            with block:
+                assert is_fake(ops.product(x)) and ops.product(x).shape == (4, 4)
+                assert ops.product(there).device.type == "cuda" and ops.product(there).requires_grad
+                assert is_fake(ops.known(x)) and ops.known(x).shape == (2,)
+                assert [y.shape for y in ops.plus([x, x], 2)] == [(4, 5)] * 2
+                with pytest.raises(UnsupportedOperatorException, match=r"fake_tensors\.unknown\.default"):
+                    ops.unknown(x)
+                with pytest.raises(RuntimeError, match="There was no fake impl registered"):
+                    halves(x)
+        with pytest.raises(AssertionError, match="Please convert all Tensors to FakeTensors first"):
+            ops.plus([x, torch.ones(1)], 2)
+        halves.register_fake(lambda x: torch.empty(x.shape[0] // 2, *x.shape[1:]))
+        halves.register_autograd(lambda ctx, grad: torch.cat([grad, torch.zeros_like(grad)]))
+        with mode:
+            w = torch.ones(4, 5, requires_grad=True)
+            assert is_fake(halves(x)) and halves(x).shape == (2, 5)
+            assert is_fake(halves(w)) and halves(w).requires_grad
+            halves(w).sum().backward()
+            assert is_fake(w.grad) and w.grad.shape == w.shape
+
+
+def test_quantized_decomposed():
+    importlib.import_module("torchlite.ao.quantization.fx._decomposed")
+    ops = torch.ops.quantized_decomposed
+    with FakeTensorMode():
+        x = torch.randn(3, 4)
+        levels = ops.quantize_per_tensor(x, 0.1, 3, 0, 255, torch.uint8)
+        assert is_fake(levels) and levels.dtype is torch.uint8 and levels.shape == (3, 4)
+        assert ops.dequantize_per_tensor(levels, 0.1, 3, 0, 255, torch.uint8).dtype is torch.float32
+        scale, zero_point = ops.choose_qparams.tensor(x, 0, 255, 1e-5, torch.uint8)
+        assert ops.quantize_per_tensor.tensor(x, scale, zero_point, 0, 255, torch.uint8).dtype is torch.uint8
+        channels = torch.ones(3), torch.zeros(3, dtype=torch.int64)
+        assert ops.quantize_per_channel(x, *channels, 0, -128, 127, torch.int8).dtype is torch.int8
+
+
+def test_functions_that_make_tensors():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.zeros(x.shape[0], 2) + x[:, :2]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.cat([grad, torch.zeros_like(grad[:, :1])], 1)
+
+    with FakeTensorMode():
+        x = torch.ones(4, 3, requires_grad=True)
+        found = Doubled.apply(x)
+        assert is_fake(found) and not is_fake(found._values) and found.requires_grad
+        found.sum().backward()
+        assert is_fake(x.grad) and x.grad.shape == (4, 3)

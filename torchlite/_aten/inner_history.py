@@ -7,6 +7,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch import call
 from torchlite._dispatch.meta_backend import MetaArray
+from torchlite._library.library_op import LibraryOp
 
 from .torch_dispatch import _table_without_data
 
@@ -45,8 +46,15 @@ class InnerHistory(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run ops by their ATen names, for modes: each is dispatched as its record."""
+        """Run ops by their ATen names, for modes: each is dispatched as its record. A custom op runs its kernel."""
+        op = getattr(func, "_op", None)
+        if isinstance(op, LibraryOp):
+            return cls._run_library_op(op, op.schema.bind(args, kwargs or {}))
         return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def _run_library_op(cls, op: LibraryOp, values: list) -> Any:
+        return op.run(values)
 
     @property
     def _tl_node(self) -> Any:

@@ -62,6 +62,14 @@ def find_tensors_in(values: Any) -> Iterator[Any]:
             yield from find_tensors_in(value)
 
 
+def _kernels_of(values: Any) -> str:
+    """Return the device type of the first tensor, "meta" of a fake one, and an empty text without tensors."""
+    first = next(find_tensors_in(values), None)
+    if first is None:
+        return ""
+    return "meta" if getattr(first, "_runs_fake_kernels", False) else first.device.type
+
+
 def _call_with_keywords(run: Callable, name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
     return run(name, kernel, args, kwargs)
 
@@ -163,7 +171,7 @@ class LibraryOp:
         wants = MODE.grad and any(t.requires_grad for t in find_tensors_in(values))
         if wants and (self.backward is not None or (self.is_custom and not self.schema.is_mutable)):
             return self._run_as_autograd_node(values)
-        kernel = self.kernel_for(device.type)
+        kernel = self.kernel_for(_kernels_of(values) or device.type)
         if self.is_custom or self.backward is not None:
             with recording(False):
                 return self._call_kernel(kernel, values)
@@ -312,8 +320,7 @@ def _autograd_function_for(op: LibraryOp) -> Any:
 
     def forward(ctx: Any, holder: _FunctionCall, *flat: Any) -> Any:
         values = holder.rebuild(flat)
-        device = next(t.device for t in find_tensors_in(values))
-        result = op._call_kernel(op.kernel_for(device.type), values)
+        result = op._call_kernel(op.kernel_for(_kernels_of(values)), values)
         needs = holder.rebuild(ctx.needs_input_grad[1:])
         ctx.needs_input_grad = tuple(needs[: len(schema.positional)])
         if op.setup_context is not None:

@@ -306,7 +306,7 @@ def _average(name: str) -> None:
 
 for _name in (
     "mean", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d", "interpolate", "grid_sample", "pad",
+    "adaptive_avg_pool3d", "interpolate", "grid_sample",
 ):  # fmt: skip
     _average(_name)
 
@@ -339,6 +339,21 @@ def _compare(name: str) -> None:
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     _compare(_name)
+
+
+@register_rule("constant_pad_nd")
+def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:
+    """A border of one number, which the input's quantizer rounds."""
+    _need_per_tensor(input, "Only per-tensor padding is supported.")
+    level = input._quantizer.quantize(torch.tensor(float(value)), input.dtype)
+    return wrap_quantized(CALLBACKS.F.constant_pad_nd(input._values, pad, level.item()), input._quantizer)
+
+
+@register_rule("_pad_border")
+def pad_border(input: Any, pad: Any, mode: Any) -> Any:
+    """A border of the tensor's own numbers."""
+    _need_per_tensor(input, _NOT_PER_TENSOR)
+    return wrap_quantized(CALLBACKS.F._pad_border(input._values, pad, mode), input._quantizer)
 
 
 @register_rule("equal")

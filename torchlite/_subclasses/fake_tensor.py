@@ -15,6 +15,7 @@ from torchlite._aten.inner_history import InnerHistory
 from torchlite._dispatch import function_for, in_place_calls
 from torchlite._dispatch.interceptors import put_back, show_only
 from torchlite._dispatch.op_record import Op
+from torchlite._library.library_op import LibraryOp
 from torchlite._types.devices import get_default_device
 from torchlite.utils._python_dispatch import TorchDispatchMode
 from torchlite.utils.weak import WeakIdKeyDictionary
@@ -126,6 +127,7 @@ class FakeTensor(torch.Tensor):
 class _ModeTensor(InnerHistory, FakeTensor):
     """A fake tensor of a mode: `_values` is the tensor on "meta", with the history."""
 
+    _runs_fake_kernels = True  # of custom ops
     fake_mode: FakeTensorMode
     constant: Any  # the elements, of a tensor that a number made
 
@@ -241,12 +243,30 @@ class _ModeTensor(InnerHistory, FakeTensor):
         first = next(v for v in _flatten(values) if isinstance(v, _ModeTensor))
         return first.fake_mode._run(op, list(values), writes)
 
+    @classmethod
+    def _run_library_op(cls, op: LibraryOp, values: list) -> Any:
+        """The result of a custom op: of the function of `register_fake`, else of its kernels that serve all devices."""
+        tensors = [v for v in _flatten(values) if isinstance(v, torch.Tensor)]
+        mode = next(t for t in tensors if isinstance(t, _ModeTensor)).fake_mode
+        convert = functools.partial(mode._converted, op.schema.name.rpartition("::")[2], values=tensors)
+        with mode:
+            try:
+                return op.run([_map_tensors(v, convert) for v in values])
+            except NotImplementedError as error:
+                raise UnsupportedOperatorException(str(op.overload)) from error
+
     @staticmethod
     def _run_function(cls: Any, args: tuple, kwargs: dict) -> Any:
         """Run a custom Function on the tensors on "meta"."""
         first = next(a for a in args if isinstance(a, _ModeTensor))
         inner = [a._values if isinstance(a, _ModeTensor) else a for a in args]
-        return _map_tensors(cls.apply(*inner, **kwargs), first._like)
+        view = show_only([])
+        try:
+            with torch.device("meta"):
+                result = cls.apply(*inner, **kwargs)
+        finally:
+            put_back(view)
+        return _map_tensors(result, lambda t: first._like(t if t.is_meta else t.to("meta")))
 
 
 _ModeTensor.__name__ = _ModeTensor.__qualname__ = "FakeTensor"
