@@ -336,7 +336,8 @@ def random_split(
         lengths = _split_lengths(lengths, total)
     if sum(lengths) != total:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    ends = list(itertools.accumulate(map(operator.index, lengths)))
+    counts: Any = lengths  # index refuses floats
+    ends = list(itertools.accumulate(map(operator.index, counts)))
     order = torch.randperm(total, generator=generator).tolist()
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
