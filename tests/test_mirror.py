@@ -46,7 +46,7 @@ SUBJECTS = {
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
-    "distributed": "faults hosts_page missing_ranks signals",
+    "distributed": "by_hand faults hosts_page missing_ranks signals",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers small_concentrations",
     "dynamo": "adversarial_aliases adversarial_gradients adversarial_objects adversarial_programs "
@@ -140,6 +140,6 @@ def test_each_room_with_code_has_tests():
     tested = set(folders())
     assert {room for room in rooms if room.strip("_") not in tested} == thin & rooms
     packages = {path.name for path in SOURCES["backends"].iterdir() if (path / "__init__.py").exists()}
-    shared = {"kernel_sources": "cuda_simulator", "mpi": "distributed"}  # tested through what uses them
+    shared = {"kernel_sources": "cuda_simulator"}  # tested through what uses them
     assert packages - {folder.removeprefix("backends/") for folder in tested} == set(shared)
     assert set(shared.values()) <= tested

@@ -2,8 +2,6 @@
 
 import functools
 import io
-import os
-import tempfile
 import time
 from datetime import timedelta
 
@@ -238,15 +236,3 @@ def test_places_that_no_world_has_are_refused_at_once(monkeypatch, rank, size, w
         with pytest.raises(ValueError, match=words):
             dist.init_process_group("gloo", init_method="tcp://127.0.0.1:29609", rank=int(rank), world_size=int(size))
     assert time.monotonic() - begin < 5 and not dist.is_initialized()
-
-
-def test_two_processes_of_one_rank_raise():
-    joining = pytest.importorskip("torchlite_backends.mpi.local_world")
-    folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
-    own = os.path.join(folder.name, "meeting-1")
-    with (
-        folder,
-        joining._listen_as_rank(own, 1),
-        pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"),
-    ):
-        joining._listen_as_rank(own, 1)
