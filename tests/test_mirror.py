@@ -20,6 +20,7 @@ CROSS_CUTTING = {
     "error_inputs": "PyTorch's tables of error inputs",
     "graph_models": "networks for exporters and importers",
     "hostile": "damaged and hostile files and peers",
+    "hosts": "ranks on several machines, made of network namespaces",
     "mutants": "the source with one fault, which tests must notice",
     "nvrtc": "CUDA programs through NVIDIA's compiler",
     "oracle": "comparisons with an installed PyTorch",
