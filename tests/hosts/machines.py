@@ -55,6 +55,8 @@ class Machines:
         for process in self._processes:
             _kill(process)
             process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
         for name in (*map(self._name, range(self._size)), self._switch):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20)
 
