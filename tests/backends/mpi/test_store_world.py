@@ -1,5 +1,6 @@
 """Members of a world and lines of PMI-1 are data: what is wrong is an error, and a rank is taken once."""
 
+import os
 import threading
 from datetime import timedelta
 
@@ -9,6 +10,22 @@ import torchlite.distributed as dist
 
 store_world = pytest.importorskip("torchlite_backends.mpi.store_world")
 pmi_server = pytest.importorskip("torchlite_backends.mpi.pmi_server")
+
+
+@pytest.fixture(autouse=True)
+def _close_sockets(monkeypatch):
+    """Close both ends of the servers that a test makes and does not start."""
+    made, begin = [], pmi_server.PMIServer.__init__
+
+    def note(server, *args):
+        begin(server, *args)
+        made.append(server)
+
+    monkeypatch.setattr(pmi_server.PMIServer, "__init__", note)
+    yield
+    for server in made:
+        server._socket.close()
+        os.close(int(server.variables["PMI_FD"]))
 
 
 @pytest.fixture
