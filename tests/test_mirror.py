@@ -20,6 +20,7 @@ CROSS_CUTTING = {
     "error_inputs": "PyTorch's tables of error inputs",
     "graph_models": "networks for exporters and importers",
     "hostile": "damaged and hostile files and peers",
+    "hosts": "ranks on several machines, made of network namespaces",
     "mutants": "the source with one fault, which tests must notice",
     "nvrtc": "CUDA programs through NVIDIA's compiler",
     "oracle": "comparisons with an installed PyTorch",
@@ -46,7 +47,7 @@ SUBJECTS = {
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
-    "distributed": "faults hosts_page missing_ranks signals",
+    "distributed": "by_hand faults hosts_page missing_ranks signals",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers small_concentrations",
     "dynamo": "adversarial_aliases adversarial_gradients adversarial_objects adversarial_programs "
@@ -140,6 +141,6 @@ def test_each_room_with_code_has_tests():
     tested = set(folders())
     assert {room for room in rooms if room.strip("_") not in tested} == thin & rooms
     packages = {path.name for path in SOURCES["backends"].iterdir() if (path / "__init__.py").exists()}
-    shared = {"kernel_sources": "cuda_simulator", "mpi": "distributed"}  # tested through what uses them
+    shared = {"kernel_sources": "cuda_simulator"}  # tested through what uses them
     assert packages - {folder.removeprefix("backends/") for folder in tested} == set(shared)
     assert set(shared.values()) <= tested

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -10,14 +12,15 @@ from urllib.parse import parse_qs, urlparse
 from ._transports import find_transport
 from ._work import DistStoreError
 
-_LAUNCH_HINT = (
-    "A world of {size} processes is started by mpiexec, which connects them: python -m torchlite.distributed.run "
-    "--nproc-per-node {size} SCRIPT, or mpiexec -n {size} python SCRIPT; processes that were started by hand cannot "
-    "join each other."
-)
-
 # {URL scheme: handler}
 handlers: dict[str, Any] = {}
+
+
+class _Joined:
+    """The store of a world that no launcher of MPI started, and how many default groups have used it."""
+
+    store: Any = None
+    uses = 0
 
 
 class RankInfo(NamedTuple):
@@ -47,9 +50,9 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
         rank, size = rank_from_environment(rank, size, backend != "mpi")
         check_rank(rank, size)
         if size > 1:
-            _join_world(messages, rank, size, _meeting_address(init_method, store), timeout)
+            _Joined.store = _join_world(messages, init_method, rank, size, store, timeout)
             rank, size = _rank_from_transport(messages, timeout)
-            return RankInfo(rank, size, store)
+            return RankInfo(rank, size, _store_of_joined_world())
         return RankInfo(0, 1, store)
     if explicit and size == 1:
         return RankInfo(0, 1, store)
@@ -61,42 +64,46 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
     place = _rank_from_transport(messages, timeout)
     requested = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
     if requested != place:
+        how = "mpiexec started this process" if _Joined.store is None else "this process has joined its only world"
         raise ValueError(
-            f"rank {requested[0]} of {requested[1]} was asked for, but mpiexec started this process as rank {place[0]} "
-            f"of {place[1]}"
+            f"rank {requested[0]} of {requested[1]} was asked for, but {how} as rank {place[0]} of {place[1]}"
         )
-    return RankInfo(place[0], place[1], store)
+    return RankInfo(place[0], place[1], _store_of_joined_world() if store is None else store)
 
 
-def _meeting_address(init_method: str | None, store: Any) -> str:
-    """Return the rendezvous address of a world; "" if it is not on this machine."""
-    import socket
+def _store_of_joined_world() -> Any:
+    """Return a part of the joined world's store that no earlier default group has used; None without such a world."""
+    from ._stores import PrefixStore
 
-    host, port = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
-    if store is not None:
-        host, port = getattr(store, "host", ""), str(getattr(store, "port", ""))
-    elif init_method is not None and not init_method.startswith("env"):
-        url = urlparse(init_method)
-        if url.scheme == "file":
-            return os.path.realpath(url.path)
-        host, port = url.hostname or "", str(url.port or "")
-    here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
-    return f"{host}:{port}" if here and port else ""
+    if _Joined.store is None:
+        return None
+    _Joined.uses += 1
+    return PrefixStore(f"default_pg_{_Joined.uses}", _Joined.store)
 
 
-def _join_world(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta) -> None:
-    """Join processes that MPI's launcher did not start to one world. RuntimeError for a rendezvous on another
-    machine.
-    """
-    why = messages.why_not() if not meeting else ""
-    if not meeting or why:
-        raise RuntimeError(_LAUNCH_HINT.format(size=size))
+def _join_world(messages: Any, init_method: str | None, rank: int, size: int, store: Any, timeout: timedelta) -> Any:
+    """Join processes that MPI's launcher did not start to one world, by a store. Return the store."""
+    from ._rendezvous_handlers import rendezvous
+    from ._stores import FileStore, PrefixStore
+
+    if why := messages.why_not():
+        raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
+    if store is None:
+        url = "env://" if init_method is None else init_method
+        store, rank, size = next(rendezvous(url, rank, size, timeout=timeout, _wait_for_workers=False))
+        if isinstance(store, FileStore) and rank == 0:
+            atexit.register(_remove_file, store.path)  # after MPI's end, at which all ranks meet
+    seconds = timeout.total_seconds()
     try:
-        messages.join(rank, size, meeting, timeout.total_seconds())
+        messages.join(rank, size, PrefixStore("torchlite_mpi", store), seconds)
     except TimeoutError as error:
-        from ._work import DistNetworkError
+        raise DistStoreError(f"Timed out after {round(seconds)} seconds waiting for clients. {error}") from None
+    return store
 
-        raise DistNetworkError(f"Timed out after {round(timeout.total_seconds())} seconds: {error}") from None
+
+def _remove_file(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def _rank_from_transport(messages: Any, timeout: timedelta) -> tuple[int, int]:
@@ -116,7 +123,7 @@ def check_rank(rank: int, size: int) -> None:
         raise ValueError(f"rank {rank} is not in a world of {size} {'process' if size == 1 else 'processes'}")
 
 
-def _parse_number(name: str, text: str) -> int:
+def parse_number(name: str, text: str) -> int:
     """Return a non-negative integer from a variable or URL parameter."""
     try:
         value = int(text)
@@ -127,16 +134,21 @@ def _parse_number(name: str, text: str) -> int:
     return value
 
 
+def missing_variable(name: str) -> ValueError:
+    """Return PyTorch's error for an environment variable that is not set."""
+    return ValueError(
+        "Error initializing torch.distributed using env:// rendezvous: environment variable "
+        f"{name} expected, but not set"
+    )
+
+
 def rank_from_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
     found = []
     for value, name in ((rank, "RANK"), (size, "WORLD_SIZE")):
         if value < 0 and name in os.environ:
-            value = _parse_number(name, os.environ[name])
+            value = parse_number(name, os.environ[name])
         if value < 0 and needed:
-            raise ValueError(
-                "Error initializing torch.distributed using env:// rendezvous: environment variable "
-                f"{name} expected, but not set"
-            )
+            raise missing_variable(name)
         found.append(value)
     if not needed and max(found) < 0 and not find_transport("mpi").started():
         return 0, 1
@@ -147,8 +159,8 @@ def rank_from_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
     if url.scheme not in ("tcp", "file"):
         raise RuntimeError(f"No rendezvous handler for {url.scheme}://")
     query = parse_qs(url.query)
-    rank = _parse_number("rank", query["rank"][0]) if "rank" in query else rank
-    size = _parse_number("world_size", query["world_size"][0]) if "world_size" in query else size
+    rank = parse_number("rank", query["rank"][0]) if "rank" in query else rank
+    size = parse_number("world_size", query["world_size"][0]) if "world_size" in query else size
     if url.scheme == "tcp" and url.port is None:
         raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
     if not find_transport("mpi").started():

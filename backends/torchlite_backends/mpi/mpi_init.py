@@ -35,13 +35,19 @@ class MPIInit:
         """Initialise MPI; return the error, or ""."""
         MPI = self._MPI
         # The extension module is linked to the library. If its symbols cannot be found (Windows), mpi4py calls it.
-        call = getattr(ctypes.CDLL(MPI.__file__), "MPI_Init_thread", None)
+        call = _library_function(MPI, "MPI_Init_thread")
         if call is None:
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
             return ""
         provided = ctypes.c_int()
         code = call(None, None, ctypes.c_int(MPI.THREAD_MULTIPLE), ctypes.byref(provided))
         return "" if code == MPI.SUCCESS else f"error {code}"
+
+    def fail(self, why: str) -> None:
+        """End the waiting with an error."""
+        if not self._ended.is_set():
+            self._why = why
+            self._ended.set()
 
     def wait(self, limit: float | None) -> bool:
         """Wait until MPI is initialised. False after `limit` seconds, RuntimeError if that fails."""
@@ -55,6 +61,19 @@ class MPIInit:
         for everyone in (MPI.COMM_WORLD, MPI.COMM_SELF):  # as mpi4py does where it begins MPI
             everyone.Set_errhandler(MPI.ERRORS_RETURN)
         return True
+
+
+def finalize(MPI: Any) -> None:
+    """Finalize MPI without the GIL: the thread that answers MPI's library needs it."""
+    call = _library_function(MPI, "MPI_Finalize")
+    if call is None:
+        MPI.Finalize()
+    else:
+        call()
+
+
+def _library_function(MPI: Any, name: str) -> Any:
+    return getattr(ctypes.CDLL(MPI.__file__), name, None)
 
 
 class Meeting:

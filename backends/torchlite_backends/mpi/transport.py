@@ -16,6 +16,7 @@ from torchlite._settings import mpich_shared_memory, rank_state
 
 if TYPE_CHECKING:
     from .communicator import Communicator
+    from .pmi_server import PMIServer
 
 # Environment variables of MPI launchers: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
 _LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
@@ -29,8 +30,7 @@ class MPITransport:
 
     def __init__(self) -> None:
         self._process: int | None = None  # that has the world: a fork of it has none
-        self._joined: dict[str, str] = {}  # variables that a launcher would have set
-        self._launcher: Any = None  # the process of it that this one started
+        self._server: PMIServer | None = None  # of a world that no launcher started
         self._beginning: Any = None
         self._meeting: Any = None  # of a world under construction
 
@@ -50,13 +50,30 @@ class MPITransport:
 
     def started(self) -> bool:
         """True if an MPI launcher started this process."""
-        return bool(self._joined) or any(mark in os.environ for mark in _LAUNCHER_VARIABLES)
+        return self._server is not None or any(mark in os.environ for mark in _LAUNCHER_VARIABLES)
 
-    def join(self, rank: int, size: int, meeting: str, limit: float) -> None:
-        """Join a world of processes of this machine started otherwise; all pass the same `meeting`."""
-        from .local_world import join_world
+    def join(self, rank: int, size: int, store: Any, limit: float) -> None:
+        """Join a world of processes that no launcher of MPI started; all pass the same store.
 
-        self._joined, self._launcher = join_world(rank, size, meeting, limit)
+        TimeoutError if not all come within `limit` seconds, RuntimeError if they disagree or MPI cannot.
+        """
+        from .store_world import join_world
+
+        MPI = self._import_mpi4py()
+        if MPI.Is_initialized():
+            raise RuntimeError(
+                "MPI was initialised before init_process_group, as a world of this process alone: set "
+                "mpi4py.rc.initialize = False before mpi4py.MPI is imported"
+            )
+        library = MPI.Get_library_version()
+        if "Open MPI" in library:
+            raise RuntimeError(
+                "Open MPI joins only processes that its launcher started: python -m torchlite.distributed.run "
+                f"--nproc-per-node {size} SCRIPT, or mpiexec -n {size} python SCRIPT; MPICH joins others too "
+                "(pip install mpich)"
+            )
+        self._server = join_world(rank, size, store, limit)
+        atexit.register(self._server.answer_after_python)  # runs after `_finalize_at_exit`
 
     def world(self, limit: float | None = None) -> Communicator:
         """Return the group of all processes, once all have called this. TimeoutError after `limit` seconds."""
@@ -129,19 +146,22 @@ class MPITransport:
             return MPI
         # MPICH's default took ten times as long from 1 MiB on.
         os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
+        variables = {} if self._server is None else self._server.variables
         before = dict(os.environ)
-        os.environ.update(self._joined)  # for this process only: its children are not ranks
+        os.environ.update(variables)  # for this process only: its children are not ranks
         try:
             if self._beginning is None:
                 from .mpi_init import MPIInit
 
                 self._beginning = MPIInit(MPI)
+                if self._server is not None:
+                    self._server.start(self._beginning.fail)
             rank_state.write_state(rank_state.JOINING)
             if not self._beginning.wait(limit):
                 rank_state.write_state(rank_state.ALONE)
                 raise TimeoutError(rank_state.count_joined())
         finally:
-            for name in self._joined:
+            for name in variables:
                 if name in before:
                     os.environ[name] = before[name]
                 else:
@@ -170,6 +190,7 @@ class MPITransport:
     def _finalize_at_exit(self, MPI: Any) -> None:
         """Wait for the other processes at exit, asleep: MPI's own waiting would occupy a core."""
         from .collective_queue import release_all
+        from .mpi_init import finalize
         from .requests import Request
 
         if self._process == os.getpid() and not MPI.Is_finalized():
@@ -179,9 +200,11 @@ class MPITransport:
             else:  # another barrier would meet the others' next step
                 last = self._meeting.barrier()
             # Where no launcher ends the others when one fails, it may not come.
-            if last is not None and last.wait(_EXIT_TIMEOUT if self._joined else None):
+            if last is not None and last.wait(_EXIT_TIMEOUT if self._server else None):
                 release_all()
-                MPI.Finalize()
+                if self._server is not None:
+                    self._server.leave()
+                finalize(MPI)
                 rank_state.write_state(rank_state.OUTSIDE)
 
     def _wait_for_members(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
