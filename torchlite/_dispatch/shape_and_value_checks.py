@@ -203,7 +203,7 @@ def check_index_vector(name: str, shape: tuple[int, ...], kind: dtype) -> None:
             raise IndexError(f"{name}(): Expected dtype int64 for index.")
         if ndim > 1:
             raise RuntimeError("Index has to be a vector/scalar")
-    elif name == "index_select":
+    elif not name.endswith("_"):
         if ndim > 1:
             raise IndexError(f"{name}(): Index is supposed to be a vector")
         if not long and kind is not int32:

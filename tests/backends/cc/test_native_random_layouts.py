@@ -323,6 +323,11 @@ def _halves(draw):
     return (draw.floats(*draw.shape(1, 3), dtype="f2"),)
 
 
+def _half_extremes(draw):
+    shape = draw.shape(1, 3)
+    return draw.floats(*shape, dtype="f2"), draw.floats(*shape, dtype="f2")
+
+
 def _positive_halves(draw):
     return (draw.laid(np.abs(_halves(draw)[0])),)
 
@@ -351,6 +356,8 @@ DRAWN = {
     "nansum": _trailing, "prod": _trailing_one, "_adaptive_avg_pool": _whole_planes, "flip": _flip, "nextafter": _next,
     "erfc": lambda draw: _many(draw)[:1], "special_ndtr": lambda draw: _many(draw)[:1], "erfinv": _inner,
     "sqrt": _positive_halves, "_clamp_scalars": lambda draw: (*_halves(draw), -0.7, draw.one_of((None, 1.5))),
+    "_clamp_scalars_": lambda draw: (*_halves(draw), -0.7, draw.one_of((None, 1.5))),
+    "maximum": _half_extremes, "minimum": _half_extremes,
     "clamp_min": lambda draw: (*_halves(draw), -0.7), "clamp_max": lambda draw: (*_halves(draw), 0.3),
     **dict.fromkeys(("add_", "sub_", "mul_", "div_"), _written),
 }  # fmt: skip
