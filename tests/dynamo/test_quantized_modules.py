@@ -45,6 +45,14 @@ def test_a_graph_gives_the_results_of_the_module(make):
         assert torch.equal(compiled(x), network(x))
 
 
+def test_functions_of_quantized_tensors_may_be_loaded_in_a_capture():
+    network, shape = make_static()
+    compiled = torch.compile(network, fullgraph=True)
+    for _ in range(4):
+        torch._resolve_quantized_module.cache_clear()  # as where nothing has used them
+        compiled(torch.randn(shape))
+
+
 def test_a_graph_of_a_module_that_ran_before():
     """What eager calls keep is not taken for constants of a graph."""
     network, shape = make_static()

@@ -130,6 +130,7 @@ class SideEffectMonitor:
             "__getattr__",
             "_load_attribute",
             "_resolve_sparse_module",
+            "_resolve_quantized_module",
         ):  # lazy imports
             return None
         if module.startswith("torchlite"):

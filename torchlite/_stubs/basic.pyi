@@ -34,11 +34,11 @@ class dtype:
         """The NumPy dtype of the same values.
 
         The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes. Those of `torch.float8_e8m0fnu`,
-        `torch.float4_e2m1fn_x2` and integers of fewer than eight bits are structures of one byte, with which NumPy
-        does not compute.
+        `torch.float4_e2m1fn_x2`, integers of fewer than eight bits and bits are structures of bytes, with which
+        NumPy does not compute.
 
         Raises:
-            TypeError: The dtype is quantized, such as `torch.qint8`, or there are no tensors of it.
+            TypeError: The dtype is quantized, such as `torch.qint8`.
         """
     @property
     def is_floating_point(self) -> bool:

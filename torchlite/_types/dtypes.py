@@ -73,13 +73,11 @@ class dtype:
         does not compute.
 
         Raises:
-            TypeError: The dtype is quantized, such as `torch.qint8`, or there are no tensors of it.
+            TypeError: The dtype is quantized, such as `torch.qint8`.
         """
         if self._np is None:
             if self.name in NAME_ONLY:
-                if self.name in ("qint8", "quint8", "qint32", "quint4x2", "quint2x4"):
-                    raise TypeError(f"{self!r}: torch.quantize_per_tensor makes tensors of this dtype from float32")
-                raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
+                raise TypeError(f"{self!r}: torch.quantize_per_tensor makes tensors of this dtype from float32")
             if self.name in OPAQUE:
                 return OPAQUE[self.name]
             self._np = _load_ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
