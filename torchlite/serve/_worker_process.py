@@ -163,7 +163,7 @@ class _Template:
             status = 0
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
-        except BaseException:  # of a model's code or file: the server answers with its text
+        except BaseException:  # whatever ends a worker is logged
             _log.exception("worker process %s of model %s failed", os.getpid(), self._order.source.name)
         finally:
             for stream in (sys.stdout, sys.stderr):
