@@ -32,6 +32,8 @@ EXCEPTIONS = {
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,
+    "torchlite.serve._worker_process:_Model.__init__": "a template forks with one thread alone, and holds no lock then",
+    "torchlite.serve._workers:WorkerGroup.__init__": "of an event loop, which a forked child may not use",
     "torchlite_backends.cc.prebuild:build_programs": OF_A_CALL,
     "torchlite_backends.cupy.cublas:Cublas.__init__": OF_A_DEVICE,
     "torchlite_backends.cupy.cudnn:Library.__init__": OF_A_DEVICE,
