@@ -54,7 +54,7 @@ def test_functions_of_quantized_tensors_may_be_loaded_in_a_capture():
 
 
 def test_a_graph_of_a_module_that_ran_before():
-    """What eager calls keep is not taken for constants of a graph."""
+    """Arguments that eager calls keep are no constants of a graph."""
     network, shape = make_static()
     x = torch.randn(shape)
     expected = [network(x) for _ in range(2)][1]

@@ -40,7 +40,7 @@ def with_client(models, work, **options):
 
 
 def written(prompt, count, **options):
-    """What the model of letters writes."""
+    """The text that the model of letters writes."""
     return "".join(itertools.islice(letters.Letters().generate(prompt, **options), count))
 
 

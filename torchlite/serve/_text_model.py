@@ -44,7 +44,7 @@ def is_text_model(module: Any) -> bool:
 
 
 class Asked(NamedTuple):
-    """What a request asks a model of text for."""
+    """The prompt, arguments, limit and stops that a request has for a model of text."""
 
     prompt: str
     keywords: dict[str, Any]

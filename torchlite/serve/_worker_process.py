@@ -37,7 +37,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Order:
-    """What a template loads. `preload`: it loads the model itself, or else each worker does."""
+    """The model that a template loads, if `preload` is true; else each worker loads it."""
 
     source: ModelSource
     version: str
@@ -163,7 +163,7 @@ class _Template:
             status = 0
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
-        except BaseException:  # whatever ends a worker is logged
+        except BaseException:  # the log says whatever ends a worker
             _log.exception("worker process %s of model %s failed", os.getpid(), self._order.source.name)
         finally:
             for stream in (sys.stdout, sys.stderr):

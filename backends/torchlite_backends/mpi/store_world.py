@@ -23,7 +23,7 @@ _MEMBER = re.compile(rb"(\d{1,9}) (\d{1,9}) ([0-9a-f]{32}) (\d{1,20}) ([!-~]{1,2
 
 
 class Member(NamedTuple):
-    """What a process writes about itself; each part is bytes without blanks."""
+    """The description that a process writes of itself; each part is bytes without blanks."""
 
     rank: int
     size: int

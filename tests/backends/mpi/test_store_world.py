@@ -36,7 +36,7 @@ def store():
 
 
 def join_all(store, ranks, sizes, limit=5.0):
-    """What each of several threads gets from `join_world`, in the order of `ranks`."""
+    """The results or errors of several threads that call `join_world`, in the order of `ranks`."""
     found = [None] * len(ranks)
 
     def work(index):
