@@ -7,13 +7,11 @@ import contextlib
 import os
 from datetime import timedelta
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import urlparse
 
+from ._rank_arguments import check_rank, handlers, master_from_environment, rank_from_environment, rank_from_url
 from ._transports import find_transport
 from ._work import DistStoreError
-
-# {URL scheme: handler}
-handlers: dict[str, Any] = {}
 
 
 class _Joined:
@@ -86,10 +84,12 @@ def _join_world(messages: Any, init_method: str | None, rank: int, size: int, st
     from ._rendezvous_handlers import rendezvous
     from ._stores import FileStore, PrefixStore
 
+    url = "env://" if init_method is None else init_method
+    if store is None and url.startswith("env:"):
+        master_from_environment()  # an unset variable is reported before an absent library
     if why := messages.why_not():
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
     if store is None:
-        url = "env://" if init_method is None else init_method
         store, rank, size = next(rendezvous(url, rank, size, timeout=timeout, _wait_for_workers=False))
         if isinstance(store, FileStore) and rank == 0:
             atexit.register(_remove_file, store.path)  # after MPI's end, at which all ranks meet
@@ -113,60 +113,3 @@ def _rank_from_transport(messages: Any, timeout: timedelta) -> tuple[int, int]:
         return messages.place(seconds)
     except TimeoutError as error:
         raise DistStoreError(f"Timed out after {round(seconds)} seconds waiting for clients. {error}") from None
-
-
-def check_rank(rank: int, size: int) -> None:
-    """Raise ValueError for a rank beyond the world's size; negative numbers are unset."""
-    if size == 0:
-        raise ValueError("TCPStore world size cannot be 0")
-    if 0 < size <= rank:
-        raise ValueError(f"rank {rank} is not in a world of {size} {'process' if size == 1 else 'processes'}")
-
-
-def parse_number(name: str, text: str) -> int:
-    """Return a non-negative integer from a variable or URL parameter."""
-    try:
-        value = int(text)
-    except ValueError:
-        raise ValueError(f"{name} must be an integer: invalid literal for int() with base 10: {text!r}") from None
-    if value < 0:
-        raise ValueError(f"{name} must not be negative, but it is {text}")
-    return value
-
-
-def missing_variable(name: str) -> ValueError:
-    """Return PyTorch's error for an environment variable that is not set."""
-    return ValueError(
-        "Error initializing torch.distributed using env:// rendezvous: environment variable "
-        f"{name} expected, but not set"
-    )
-
-
-def rank_from_environment(rank: int, size: int, needed: bool) -> tuple[int, int]:
-    found = []
-    for value, name in ((rank, "RANK"), (size, "WORLD_SIZE")):
-        if value < 0 and name in os.environ:
-            value = parse_number(name, os.environ[name])
-        if value < 0 and needed:
-            raise missing_variable(name)
-        found.append(value)
-    if not needed and max(found) < 0 and not find_transport("mpi").started():
-        return 0, 1
-    return found[0], found[1]
-
-
-def rank_from_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
-    if url.scheme not in ("tcp", "file"):
-        raise RuntimeError(f"No rendezvous handler for {url.scheme}://")
-    query = parse_qs(url.query)
-    rank = parse_number("rank", query["rank"][0]) if "rank" in query else rank
-    size = parse_number("world_size", query["world_size"][0]) if "world_size" in query else size
-    if url.scheme == "tcp" and url.port is None:
-        raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
-    if not find_transport("mpi").started():
-        for value, name in ((rank, "rank"), (size, "world size")):
-            if value < 0:
-                raise ValueError(
-                    f"Error initializing torch.distributed using {url.scheme}:// rendezvous: {name} parameter missing"
-                )
-    return rank, size

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
 
-from ._rank_discovery import check_rank, handlers, missing_variable, parse_number, rank_from_environment, rank_from_url
+from ._rank_arguments import check_rank, handlers, master_from_environment, rank_from_environment, rank_from_url
 from ._stores import FileStore, Store, TCPStore
 
 
@@ -65,7 +64,7 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     if parsed.scheme == "env":
         rank, world_size = rank_from_environment(rank, world_size, True)
         check_rank(rank, world_size)
-        host, port = _master_from_environment()
+        host, port = master_from_environment()
     else:
         rank, world_size = rank_from_url(parsed, url, rank, world_size)
         check_rank(rank, world_size)
@@ -75,16 +74,3 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
         host, port = parsed.hostname or "localhost", parsed.port or 0
     patient = kwargs.get("_wait_for_workers", True)
     yield TCPStore(host, port, world_size, rank == 0, timeout, patient), rank, world_size
-
-
-def _master_from_environment() -> tuple[str, int]:
-    """Return host and port of rank 0's store."""
-    for name in ("MASTER_ADDR", "MASTER_PORT"):
-        if not os.environ.get(name):
-            raise missing_variable(name)
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        raise RuntimeError(
-            "The launcher's store at MASTER_ADDR and MASTER_PORT is PyTorch's, which torchlite does not speak with: "
-            "set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 for torchrun, so that rank 0 has a store of its own"
-        )
-    return os.environ["MASTER_ADDR"], parse_number("MASTER_PORT", os.environ["MASTER_PORT"])
