@@ -413,6 +413,81 @@ def test_overloads():
     assert str(run_twice(Overloaded(), torch.ones(1))) == "(tensor([2.]), 2)"
 
 
+MISSING = "none was given"
+
+
+@torch.jit._overload
+def merged(index: torch.Tensor, values: str = MISSING, most: int | None = None) -> torch.Tensor: ...
+
+
+@torch.jit._overload
+def merged(index: torch.Tensor, values: torch.Tensor, most: int | None = None) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
+@torch.jit._overload
+def merged(
+    index: torch.Tensor, values: torch.Tensor | None, most: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor | None]: ...
+
+
+@torch.jit._overload
+def merged(
+    index: torch.Tensor, values: list[torch.Tensor], most: int | None = None
+) -> tuple[torch.Tensor, list[torch.Tensor]]: ...
+
+
+def merged(
+    index: torch.Tensor, values: Union[torch.Tensor, list[torch.Tensor], str, None] = MISSING,
+    most: int | None = None,
+) -> Union[
+    torch.Tensor, tuple[torch.Tensor, torch.Tensor | None], tuple[torch.Tensor, list[torch.Tensor]]
+]:  # fmt: skip
+    if isinstance(values, torch.Tensor):
+        values = values * 2
+    elif isinstance(values, (list, tuple)):
+        values = [value * 2 for value in values]
+    if most is not None and most > 3:
+        if values is None or isinstance(values, torch.Tensor):
+            return index, values
+        if isinstance(values, (list, tuple)):
+            return index, values
+        return index
+    if values is None:
+        return index, None
+    if isinstance(values, torch.Tensor):
+        return index, values
+    if isinstance(values, (list, tuple)):
+        return index, values
+    return index + 1
+
+
+def merges_nothing(x: torch.Tensor) -> torch.Tensor:
+    return merged(x) + merged(x, most=5)
+
+
+def merges_one(x: torch.Tensor) -> torch.Tensor:
+    x, y = merged(x, x, 5)
+    return x + y
+
+
+def merges_an_optional(x: torch.Tensor, y: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+    return merged(x, y)
+
+
+def merges_several(x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    return merged(x, [x, x + 1])
+
+
+def test_overloads_with_different_results():
+    """Each overload that a program calls is a function of the program."""
+    one = torch.ones(1)
+    assert run_twice(merges_nothing, one).item() == 3
+    assert run_twice(merges_one, one).item() == 3
+    assert str(run_twice(merges_an_optional, one, one)) == "(tensor([1.]), tensor([2.]))"
+    assert str(run_twice(merges_an_optional, one, None)) == "(tensor([1.]), None)"
+    assert str(run_twice(merges_several, one)) == "(tensor([1.]), [tensor([2.]), tensor([4.])])"
+
+
 def test_script_object_is_the_class_of_program_objects():
     program = torch.jit.script(lambda_free_point)
     file = io.BytesIO()

@@ -30,6 +30,7 @@ class CallCompiler:
     visit: Any
     wrong: Any
     used: Any
+    overloads: Any
     _writer: Any
     _module: Any
     _self: Any
@@ -287,5 +288,5 @@ class CallCompiler:
                 return f"torch.{name}"
             raise NotImplementedError(f"Unknown builtin op: aten::{name}")
         if isinstance(called, (types.FunctionType, FunctionDefinition)):
-            return self._writer.function(called)
+            return self._writer.function(called, self.overloads.get(id(node)))
         raise self.wrong(node, f"Python builtin {called!r} is currently not supported in Torchscript", RuntimeError)

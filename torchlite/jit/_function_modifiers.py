@@ -227,12 +227,16 @@ def _overload(func: Any) -> Any:
 _overload_method = _overload
 
 
+def overloads_of(function: Any) -> list[Any]:
+    """Return the overloads that are declared of a function, in their order."""
+    place = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
+    return [declared for declared in _OVERLOADS.get(place, ()) if declared is not function]
+
+
 def overload_hints(function: Any) -> dict[str, Any]:
     """Return the annotations of a function's overloads: a Union for a name of which they declare several types."""
-    place = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
-    declared = [d for d in _OVERLOADS.get(place, ()) if d is not function]
     found: dict[str, list[Any]] = {}
-    for one in declared:
+    for one in overloads_of(function):
         for name, hint in typing.get_type_hints(one).items():
             found.setdefault(name, []).append(hint)
     return {name: Union[tuple(hints)] for name, hints in found.items()}

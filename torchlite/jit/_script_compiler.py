@@ -67,9 +67,12 @@ _CONTAINER_MODULES = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleD
 class ScriptCompiler(CallCompiler, ast.NodeTransformer):
     """Rewriter of one function. `module` is `self`, if it is a module."""
 
-    def __init__(self, writer: SourceWriter, function: Any, module: Any, owner: str | None = None):
+    def __init__(
+        self, writer: SourceWriter, function: Any, module: Any, owner: str | None = None, overload: Any = None
+    ):
         self._writer, self._function, self._module, self._owner = writer, function, module, owner
-        self._source = FunctionSource(function, writer.written_classes)
+        self._source = FunctionSource(function, writer.written_classes, overload)
+        self.overloads: dict[int, Any] = {}  # the declarations that calls of functions with overloads match
         self._node, self._text, self._globals = self._source.node, self._source.text, self._source.names
         self._self: str | None = None
         self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: expression and module

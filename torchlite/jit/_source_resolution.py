@@ -40,9 +40,12 @@ class FunctionDefinition:
 class FunctionSource:
     """Definition, text, location and visible names of a function."""
 
-    def __init__(self, function: Any, classes: Mapping[str, Any] = types.MappingProxyType({})):
-        """classes: classes whose methods are compiled now, as a decorated class is not yet bound in its module."""
+    def __init__(self, function: Any, classes: Mapping[str, Any] = types.MappingProxyType({}), overload: Any = None):
+        """classes: classes whose methods are compiled now, as a decorated class is not yet bound in its module.
+        overload: the declaration that has the annotations, of a function with overloads.
+        """
         self.function = None if isinstance(function, FunctionDefinition) else function
+        self.overload = overload
         if isinstance(function, FunctionDefinition):
             self.node, self.text, self.names = copy.deepcopy(function.node), function.text, function.names
             self.file, self.start = "<string>", function.start
@@ -57,7 +60,7 @@ class FunctionSource:
         """Return the defaults in order; for functions from text, syntax nodes."""
         if self.function is None:
             return list(self.node.args.defaults)
-        return list(getattr(inspect.unwrap(self.function), "__defaults__", None) or ())
+        return list(getattr(inspect.unwrap(self.overload or self.function), "__defaults__", None) or ())
 
     def hints(self) -> dict[str, Any]:
         """Return annotations by parameter name: types, or None if the node must be parsed."""
@@ -66,7 +69,10 @@ class FunctionSource:
             found = {p.arg: p.annotation for p in (*a.args, *a.kwonlyargs) if p.annotation is not None}
             return found | ({"return": self.node.returns} if self.node.returns is not None else {})
         try:
-            return overload_hints(self.function) | typing.get_type_hints(self.function, {**self.names})
+            hints = typing.get_type_hints(self.function, {**self.names})
+            if self.overload is not None:
+                return hints | typing.get_type_hints(self.overload)
+            return overload_hints(self.function) | hints
         except (NameError, TypeError) as error:
             raise RuntimeError(f"Unknown type name: {error}") from None
 

@@ -135,16 +135,19 @@ class SourceWriter:
         self._taken[whole] = count + 1
         return whole if not count else ".".join([*parts, f"___torch_mangle_{count}", last])
 
-    def function(self, function: Any) -> str:
-        """Return the program name of a user's function."""
-        if id(function) in self._functions:
-            return self._functions[id(function)]
-        self._keep.append(function)
-        name = self._functions[id(function)] = self.name_for(function)
-        self.add(name.rpartition(".")[0], self.definition(name, function)[0])
+    def function(self, function: Any, overload: Any = None) -> str:
+        """Return the program name of a user's function, or of one of its overloads."""
+        key = id(function) if overload is None else id(overload)
+        if key in self._functions:
+            return self._functions[key]
+        self._keep += [function, overload]
+        name = self._functions[key] = self.name_for(function)
+        self.add(name.rpartition(".")[0], self.definition(name, function, overload=overload)[0])
         return name
 
-    def definition(self, path: str, function: Any, module: Any = None, owner: str | None = None) -> tuple[str, Any]:
+    def definition(
+        self, path: str, function: Any, module: Any = None, owner: str | None = None, overload: Any = None
+    ) -> tuple[str, Any]:
         """Return the text of a function and its compiler.
 
         User code that TorchScript refuses raises. Code that only torchlite cannot write stays in Python: its text
@@ -152,7 +155,7 @@ class SourceWriter:
         """
         last, printer = path.rpartition(".")[2], None
         try:
-            printer = self.printer(self, function, module, owner)
+            printer = self.printer(self, function, module, owner, overload)
             return printer.definition(last), printer
         except Exception as error:  # the program's own code may raise anything while names are looked up
             refused = isinstance(error, (RuntimeError, OSError))

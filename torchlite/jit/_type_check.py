@@ -9,14 +9,16 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import inspect
 import types
+import typing
 from typing import Any
 
 import torchlite as torch
 
 from .._dispatch.call import Tensor
 from .._types.python_source import literal, parse
-from ._function_modifiers import is_library_class
+from ._function_modifiers import is_library_class, overloads_of
 from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionDefinition, FunctionSource
 from ._types import (
@@ -50,6 +52,7 @@ _TYPE_OF_PYTHON_CLASS = {
     complex: _TYPES_BY_NAME["complex"],
     type(None): _NONE,
 }
+_CONTAINERS: dict[type, type] = {list: ListType, tuple: TupleType, dict: DictType}
 _NUMBERS = (IntType, FloatType, ComplexType, BoolType, TensorType)
 _ATTRIBUTES = {"shape": ListType(_INT), "ndim": _INT, "requires_grad": _BOOL, "T": _TENSOR, "is_cuda": _BOOL}
 _CASTS = {"int": _INT, "float": _FLOAT, "bool": _BOOL, "str": _STR, "len": _INT, "isinstance": _BOOL}
@@ -322,7 +325,51 @@ class TypeChecker:
             kind = self._type(test.left, env)
             if kind == _NONE or isinstance(kind, (*_NUMBERS, StringType, ListType, DictType, TupleType)):
                 return (kind == _NONE) is isinstance(test.ops[0], ast.Is)
+        if isinstance(test, ast.BoolOp):
+            return self._known_combination(test, env)
+        if isinstance(test, ast.Call):
+            name, kinds = self._instance_test(test)
+            kind = env.get(name)
+            if kinds is not None and isinstance(kind, Type):
+                found = {_is_instance(member, kinds) for member in _members_of(kind)}
+                return found.pop() if len(found) == 1 else None
         return None
+
+    def _known_combination(self, test: ast.BoolOp, env: dict[str, Any]) -> bool | None:
+        """Return the value of `and` or `or` if types decide it."""
+        inner, values = dict(env), []
+        decisive = isinstance(test.op, ast.Or)
+        for value in test.values:
+            values.append(self._known_condition(value, inner))
+            if values[-1] is decisive:
+                return decisive
+            self._refine(value, inner, not decisive)
+        return None if None in values else not decisive
+
+    def _instance_test(self, test: ast.Call) -> tuple[str, list[Any] | None]:
+        """Return the variable and the kinds of `isinstance(variable, kinds)`: types, and classes of types for
+        containers. None for other calls and kinds.
+        """
+        called = self._printer._resolve_expression(test.func)
+        name = getattr(called, "__name__", "")
+        of_jit = is_library_class(getattr(called, "__module__", "") or "", "jit") and name in (
+            "isinstance",
+            "_isinstance",
+        )
+        if not (called is isinstance or of_jit) or len(test.args) != 2 or not isinstance(test.args[0], ast.Name):
+            return "", None
+        found: list[Any] = []
+        for part in test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]:
+            value = self._printer._resolve_expression(part)
+            if isinstance(value, type) and value in _CONTAINERS:
+                found.append(_CONTAINERS[value])
+            elif value is Tensor:
+                found.append(_TENSOR)
+            elif isinstance(value, type) and value in _TYPE_OF_PYTHON_CLASS:
+                found.append(_TYPE_OF_PYTHON_CLASS[value])
+            else:
+                return "", None
+        return test.args[0].id, found
 
     def _refine(self, test: ast.AST, env: dict[str, Any], way: bool) -> None:
         """Refine variable types for a condition being True or False."""
@@ -337,6 +384,12 @@ class TypeChecker:
             if isinstance(kind, OptionalType):
                 env[test.left.id] = _NONE if isinstance(test.ops[0], ast.Is) is way else kind._parts[0]
         elif isinstance(test, ast.Call):
+            tested, kinds = self._instance_test(test)
+            if kinds is not None and isinstance(env.get(tested), OptionalType):
+                parts = [one for one in _members_of(env[tested]) if _is_instance(one, kinds) is way]
+                if len(parts) == 1:
+                    env[tested] = parts[0]
+                return
             for name in {n.id for n in ast.walk(test) if isinstance(n, ast.Name) and n.id in env}:
                 if isinstance(env[name], (OptionalType, UnionType, AnyType)):
                     env[name] = None  # `isinstance` determines the type
@@ -386,11 +439,10 @@ class TypeChecker:
     def _comprehension(self, node: Any, env: dict[str, Any]) -> Type | None:
         inner = dict(env)
         for loop in node.generators:
-            self._type(loop.iter, env)
-            self._store(loop.target, None, inner, {})
-        for part in [getattr(node, field) for field in ("elt", "key", "value") if hasattr(node, field)]:
-            self._type(part, inner)
-        return None
+            kind = self._type(loop.iter, env)
+            self._store(loop.target, kind._parts[0] if isinstance(kind, ListType) else None, inner, {})
+        kinds = [self._type(getattr(node, field), inner) for field in ("elt", "key", "value") if hasattr(node, field)]
+        return ListType(kinds[0]) if isinstance(node, ast.ListComp) and kinds[0] is not None else None
 
     def _attribute(self, node: ast.Attribute, env: dict[str, Any]) -> Type | None:
         owner = self._type(node.value, env)
@@ -598,6 +650,10 @@ class TypeChecker:
             return None
         names = [a.arg for a in arguments.args]
         signature = f"{called.__name__}({', '.join(names)})"
+        declared = self._matching_overload(called, dict(zip(names, given, strict=False)) | named)
+        if declared is not None:
+            self._printer.overloads[id(node)] = declared
+            hints = hints | typing.get_type_hints(declared)
         if len(given) > len(names):
             raise self._error_at(
                 node,
@@ -621,6 +677,20 @@ class TypeChecker:
                 )
         return self._type_of_annotation(hints["return"]) if "return" in hints else None
 
+    def _matching_overload(self, called: Any, taken: dict) -> Any:
+        """Return the first declared overload that takes arguments of these types; None if types are unknown."""
+        for one in overloads_of(called):
+            hints, parameters = typing.get_type_hints(one), inspect.signature(one).parameters
+            if taken.keys() - parameters.keys():
+                continue
+            if any(p.default is inspect.Parameter.empty and name not in taken for name, p in parameters.items()):
+                continue
+            expected = {name: self._type_of_annotation(hints.get(name, Tensor)) for name in taken}
+            if any(kind is not None and not _fits(kind, expected[name]) for name, kind in taken.items()):
+                continue
+            return None if any(kind is None for kind in taken.values()) else one
+        return None
+
     def _type_of_annotation(self, hint: Any) -> Type | None:
         """Return the type of an annotation, given as a Python type or text."""
         try:
@@ -632,6 +702,11 @@ class TypeChecker:
         return parse_annotation(text)
 
 
+def _fits(kind: Type, expected: Type | None) -> bool:
+    """True if an argument of a type may be one of an overload."""
+    return expected is None or kind.isSubtypeOf(expected)
+
+
 def _declared_types(outer: dict[str, Any], env: dict[str, Any]) -> dict[str, Any]:
     """Return the types that a nested block may assign: those of the enclosing blocks where a condition refined them."""
     found = {**outer, **env}
@@ -640,6 +715,22 @@ def _declared_types(outer: dict[str, Any], env: dict[str, Any]) -> dict[str, Any
         if isinstance(kind, Type) and isinstance(now, Type) and now.isSubtypeOf(kind):
             found[name] = kind
     return found
+
+
+def _members_of(kind: Type) -> list[Any]:
+    """Return the types of which a value of a type has one; None stands for unknown ones."""
+    if isinstance(kind, OptionalType):
+        return [*_members_of(kind._parts[0]), _NONE]
+    if isinstance(kind, UnionType):
+        return [member for part in kind._parts for member in _members_of(part)]
+    return [None if isinstance(kind, AnyType) else kind]
+
+
+def _is_instance(kind: Type | None, kinds: list[Any]) -> bool | None:
+    """True if values of a type are instances of one of the kinds; None if that is unknown."""
+    if kind is None:
+        return None
+    return any(kind == one if isinstance(one, Type) else isinstance(kind, one) for one in kinds)
 
 
 def _is_none_test(test: ast.Compare) -> bool:
