@@ -1,4 +1,4 @@
-"""Images of bytes are resized by PyTorch's integers on the CPU: the sums are PyTorch's."""
+"""Images of bytes are resized by PyTorch's integers: the sums are PyTorch's."""
 
 import pytest
 
@@ -15,14 +15,28 @@ import torchlite as torch
         ((50, 40), "bicubic", False, 762935, [108, 131, 221, 231]),
     ],
 )
-def test_resized(size, mode, antialias, total, first):
+def test_resized(size, mode, antialias, total, first, device):
     torch.manual_seed(3)
     x = torch.randint(0, 256, (1, 3, 24, 32), dtype=torch.uint8)
-    y = torch.nn.functional.interpolate(x, size=size, mode=mode, antialias=antialias)
+    y = torch.nn.functional.interpolate(x.to(device), size=size, mode=mode, antialias=antialias)
     assert (y.dtype, y.long().sum().item(), y.flatten()[:4].tolist()) == (torch.uint8, total, first)
 
 
-def test_lanczos_rounds_to_bytes_after_the_rows():
-    x = torch.tensor([[10, 200], [0, 77], [255, 3]], dtype=torch.uint8)[None, None]
+def test_lanczos_rounds_to_bytes_after_the_rows(device):
+    x = torch.tensor([[10, 200], [0, 77], [255, 3]], dtype=torch.uint8, device=device)[None, None]
     found = torch.nn.functional.interpolate(x, size=(4, 4), mode="lanczos", antialias=True)[0, 0]
     assert found.tolist() == [[6, 61, 163, 241], [0, 8, 99, 163], [106, 87, 47, 33], [255, 209, 64, 0]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+def test_images_of_other_layouts_and_sizes(mode, device):
+    """Views, channels last, one row or column that stays, and images without elements."""
+    torch.manual_seed(0)
+    x = torch.randint(0, 256, (2, 3, 9, 14), dtype=torch.uint8)
+    how = {"mode": mode, "antialias": True}
+    for size in ((9, 5), (20, 14), (9, 14), (4, 31)):
+        expected = torch.nn.functional.interpolate(x, size=size, **how)
+        for given in (x, x.contiguous(memory_format=torch.channels_last), x.repeat(1, 1, 1, 2)[..., :14]):
+            found = torch.nn.functional.interpolate(given.to(device), size=size, **how)
+            assert found.dtype is torch.uint8 and torch.equal(found.cpu(), expected)
+    assert torch.nn.functional.interpolate(x[:0].to(device), size=(4, 4), **how).shape == (0, 3, 4, 4)

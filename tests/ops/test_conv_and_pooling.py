@@ -688,8 +688,8 @@ def test_samples_outside_of_the_image_read_nothing_of_it(dims, mode, bad, device
 
 
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
-def test_resampling_to_more_places_than_float32_tells_apart(mode):
+def test_resampling_to_more_places_than_float32_tells_apart(mode, device):
     count = (1 << 22) + 4
-    x = torch.tensor([0.0, 1.0]).repeat(count // 2)[None, None]
+    x = torch.tensor([0.0, 1.0], device=device).repeat(count // 2)[None, None]
     end = F.interpolate(x, size=4 * count, mode=mode)[0, 0, -8:].tolist()
     assert end == ([0.375, 0.125, 0.125, 0.375, 0.625, 0.875, 1.0, 1.0] if mode == "linear" else [0.0] * 4 + [1.0] * 4)

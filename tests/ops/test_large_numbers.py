@@ -131,3 +131,66 @@ def test_layer_norm_of_large_float64():
     small = (x.detach() / 1e200).requires_grad_()
     F.layer_norm(small, (3,), eps=0.0)[0, 0].backward()
     torch.testing.assert_close(x.grad * 1e200, small.grad)
+
+
+def _parts_of(norm, x, weight, bias, factors, size):
+    """Values, first and second derivatives and the tangent of a norm, all about 1 in size."""
+    out = norm(x, weight, bias)
+    wanted = (x, weight, bias)
+    firsts = torch.autograd.grad((out * factors[0]).sum(), wanted, create_graph=True, allow_unused=True)
+    firsts = [None if g is None else g * size if t is x else g for t, g in zip(wanted, firsts, strict=True)]
+    total = sum((g * f).sum() for g, f in zip(firsts, factors[1:], strict=True) if g is not None)
+    seconds = torch.autograd.grad(total, wanted, allow_unused=True)
+    seconds = [None if g is None else g * size if t is x else g for t, g in zip(wanted, seconds, strict=True)]
+    arguments = [t.detach() for t in wanted]
+    directions = [f * size if t is x else f for t, f in zip(wanted, factors[1:], strict=True)]
+    tangent = torch.func.jvp(norm, tuple(arguments), tuple(directions))[1]
+    return {"value": out, "first": firsts, "second": seconds, "tangent": tangent}
+
+
+def _blocks(x):
+    return x.reshape(x.shape[0], 4, -1)
+
+
+LARGE_NORMS = {
+    "layer_norm": lambda x, w, b: F.layer_norm(x, x.shape[1:], w.repeat(6), b.repeat(6)),
+    "native_layer_norm": lambda x, w, b: torch.native_layer_norm(x, x.shape[1:], w.repeat(6), b.repeat(6), 1e-5)[0],
+    "rms_norm": lambda x, w, b: F.rms_norm(x, x.shape[1:], w.repeat(6)) + b[0],
+    "group_norm": lambda x, w, b: F.group_norm(_blocks(x), 2, w, b),
+    "native_group_norm": lambda x, w, b: torch.native_group_norm(_blocks(x), w, b, x.shape[0], 4, 6, 2, 1e-5)[0],
+    "instance_norm": lambda x, w, b: F.instance_norm(_blocks(x), None, None, w, b),
+    "batch_norm": lambda x, w, b: F.batch_norm(_blocks(x), None, None, w, b, True),
+    "native_batch_norm": lambda x, w, b: torch.native_batch_norm(_blocks(x), w, b, None, None, True, 0.1, 1e-5)[0],
+}
+
+
+@pytest.mark.parametrize("size", [1.0, 1e10, 1e18, 1e25, 1e35])
+@pytest.mark.parametrize("name", LARGE_NORMS)
+def test_second_derivatives_of_norms_of_large_elements(name, size, device):
+    """They are those of float64. The composites of the norms compute them, and the tangents."""
+    rng = torch.Generator().manual_seed(0)
+    x = (torch.rand(5, 24, generator=rng, dtype=torch.float64) * 2 - 1) * size
+    x[0] += 0.5 * size  # a mean that is far from 0
+    x[3] /= size  # an ordinary row among the huge ones
+    given = (x, torch.rand(4, generator=rng) + 0.5, torch.rand(4, generator=rng))
+    shape = LARGE_NORMS[name](*given).shape
+    factors = [torch.rand(s, generator=rng) - 0.5 for s in (shape, x.shape, (4,), (4,))]
+    results = []
+    for dtype, where in ((torch.float64, "cpu"), (torch.float32, device)):
+        inputs = [t.to(where, dtype).requires_grad_() for t in given]
+        results.append(_parts_of(LARGE_NORMS[name], *inputs, [f.to(where, dtype) for f in factors], size))
+    for part, expected in results[0].items():
+        found = results[1][part]
+        for one, wanted in zip(*([v] if isinstance(v, torch.Tensor) else v for v in (found, expected)), strict=True):
+            assert (one is None) == (wanted is None)
+            if wanted is not None:
+                largest = max(wanted.abs().max().item(), 1e-30)
+                one, wanted = one.detach().cpu().double() / largest, wanted.detach() / largest
+                torch.testing.assert_close(one, wanted, rtol=0, atol=2e-5, msg=lambda m: f"{part}: {m}")
+
+
+def test_statistics_of_large_elements(device):
+    x = torch.tensor([[1e20, -1e20, 3e20], [1e20, 1e20, 1e20]], device=device)
+    out, mean, rstd = torch.native_layer_norm(x, (3,), None, None, 1e-5)
+    assert mean[:, 0].tolist() == pytest.approx([1e20, 1e20]) and rstd[0].item() == pytest.approx(6.1237e-21, rel=1e-4)
+    assert out[1].tolist() == [0, 0, 0]

@@ -191,6 +191,7 @@ op(
         ),
         "weight": _nll_loss_weight_grad,
     },
+    zero_derivatives={"input": ("input",)},
 )
 
 

@@ -362,6 +362,7 @@ def _define_learnable(kind, axis, forward, backward, formula):
         where="torch",
         composite=forward,
         vjp={("input", "scale", "zero_point"): formula},
+        zero_derivatives={name: (name,) for name in ("input", "scale", "zero_point")},
         doc="Fake quantization whose scale and zero point have gradients too, times `grad_factor`.",
     )
 

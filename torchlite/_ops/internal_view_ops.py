@@ -50,6 +50,31 @@ CALLBACKS.copy_slices = op(
     vjp={"base": _zero_cells, "view": lambda F, g, view_dtype, index: _view_cells_as(F, g, index, view_dtype)},
     node_name="torch::autograd::CopySlices",
 )
+# A tensor that another one determines in PyTorch's graph, with a derivative of zero (`autograd/zero_derivatives.py`).
+op(
+    "_depend_on(Tensor input, Tensor other)",
+    where="",
+    composite=lambda F, input, other: F.clone(input),
+    vjp={"input": lambda F, g: g, "other": lambda F, g: F._new_zeros(g, ())},
+)
+op(
+    "_with_constant_gradient(Tensor input)",
+    where="",
+    tags=VIEW,
+    composite=lambda F, input: F.alias(input),
+    vjp={"input": lambda F, g: g},
+    zero_derivatives={"input": ("input",)},
+    doc="The input, whose gradient in a composite is constant and depends on it in PyTorch's graph.",
+)
+op(
+    "_with_absent_gradient(Tensor input)",
+    where="",
+    tags=VIEW,
+    composite=lambda F, input: F.alias(input),
+    vjp={"input": lambda F, g: g},
+    absent_derivatives={"input": ("input",)},
+    doc="The same, where the gradient's own gradient is undefined.",
+)
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
 
 

@@ -187,7 +187,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     classes = input.shape[-1] if input.ndim else 1
-    x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
+    x, labels = F._with_constant_gradient(input).reshape(-1, classes), target.reshape(-1, classes)
     listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
     safe = F.where(listed, labels, F._zeros_like(labels))
     is_target = F.scatter_add(F._zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0

@@ -37,12 +37,37 @@ def _sum_leading(F, x, n_dims):
     return F.sum(x, dims, False) if dims else x
 
 
+# A row with an element above the limit, whose squares may overflow, is multiplied by the unit, a power of two. The term
+# then stands for `eps`, which is lost beside such a variance. By the size of an element in bytes.
+_HUGE_ROWS = {4: (2.0**50, 2.0**-80, 2.0**-126), 8: (2.0**400, 2.0**-640, 2.0**-1000)}
+
+
+def _unit_and_term(F, input, dims, eps):
+    """For each row the power of two by which it is multiplied, and the term that is added to its variance. Both are
+    constants for derivatives.
+    """
+    limit, unit, term = _HUGE_ROWS[F.dtype_of(input).itemsize]
+    huge = F.gt(F.maximum(F.amax(input, dims, True), F.neg(F.amin(input, dims, True))), limit)
+    like = F._new_zeros(input, huge.shape)
+    return F.where(huge, F._full_like(like, unit), F._full_like(like, 1)), F.where(
+        huge, F._full_like(like, term), F._full_like(like, eps)
+    )
+
+
 def _statistics(F, input, dims, eps):
-    """Mean, biased variance and reciprocal standard deviation over ``dims``, with these dimensions at size 1."""
-    mean = F.mean(input, dims, True)
-    centred = F.sub(input, mean)
+    """Mean, biased variance, reciprocal standard deviation and normalized input over ``dims``, with these dimensions at
+    size 1. The squares of huge rows do not overflow.
+    """
+    if 0 in input.shape:
+        mean = F.mean(input, dims, True)
+        return mean, mean, mean, input
+    unit, term = _unit_and_term(F, input, dims, eps)
+    scaled = F.mul(input, unit)
+    mean = F.mean(scaled, dims, True)
+    centred = F.sub(scaled, mean)
     var = F.mean(F.mul(centred, centred), dims, True)
-    return mean, var, F.rsqrt(F.add(var, eps)), centred
+    rstd = F.rsqrt(F.add(var, term))
+    return F.div(mean, unit), F.div(F.div(var, unit), unit), F.mul(rstd, unit), F.mul(centred, rstd)
 
 
 def _affine(F, x, weight, bias):
@@ -63,14 +88,13 @@ def _input_gradient(F, grad, normalized, rstd, dims):
 
 def _layer_norm(F, input, weight, bias, n_dims, eps):
     require_float(F, input, "LayerNormKernelImpl")
-    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
-    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+    mean, _, rstd, normalized = _statistics(F, input, _last_dims(n_dims), eps)
+    return _affine(F, normalized, weight, bias), mean, rstd
 
 
 def _layer_norm_backward(F, grad, input, weight, mean, rstd, n_dims, eps, needs):
     dims = _last_dims(n_dims)
-    _, _, rstd, centred = _statistics(F, input, dims, eps)
-    normalized = F.mul(centred, rstd)
+    _, _, rstd, normalized = _statistics(F, input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     return (
         F.to(_input_gradient(F, scaled, normalized, rstd, dims), F.dtype_of(input)) if needs[0] else None,
@@ -103,6 +127,7 @@ op(
             g, input, weight, out1, out2, n_dims, eps, needs
         )
     },
+    absent_derivatives={name: ("input", "weight", "bias") for name in ("input", "weight", "bias")},
     layout=memory_layout.contiguous,
     node_name="NativeLayerNormBackward0",
     aux_outputs=True,
@@ -188,26 +213,32 @@ def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
         `torch.nn.functional.layer_norm`.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
-    mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
-    return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
+    mean, _, rstd, normalized = _statistics(F, input, _last_dims(n_dims), eps)
+    weight, bias = (None if p is None else F._with_absent_gradient(p) for p in (weight, bias))
+    return _affine(F, normalized, weight, bias), mean, rstd
 
 
 # --- RMS norm -------------------------------------------------------------------------------------
 
 
 def _rms(F, input, dims, eps):
-    return F.rsqrt(F.add(F.mean(F.mul(input, input), dims, True), eps))
+    """Reciprocal root mean square and normalized input. The squares of huge rows do not overflow."""
+    if 0 in input.shape:
+        return F.mean(input, dims, True), input
+    unit, term = _unit_and_term(F, input, dims, eps)
+    scaled = F.mul(input, unit)
+    rstd = F.rsqrt(F.add(F.mean(F.mul(scaled, scaled), dims, True), term))
+    return F.mul(rstd, unit), F.mul(scaled, rstd)
 
 
 def _rms_norm(F, input, weight, n_dims, eps):
-    rstd = _rms(F, input, _last_dims(n_dims), eps)
-    return _affine(F, F.mul(input, rstd), weight, None), rstd
+    rstd, normalized = _rms(F, input, _last_dims(n_dims), eps)
+    return _affine(F, normalized, weight, None), rstd
 
 
 def _rms_norm_backward(F, grad, input, weight, rstd, n_dims, eps, needs):
     dims = _last_dims(n_dims)
-    rstd = _rms(F, input, dims, eps)
-    normalized = F.mul(input, rstd)
+    rstd, normalized = _rms(F, input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     projection = F.mean(F.mul(scaled, normalized), dims, True)
     return (
@@ -280,15 +311,14 @@ def rms_norm(F, input, normalized_shape, weight, eps):
 def _batch_norm_train(F, input, weight, bias, eps):
     require_float(F, input, "batch_norm")
     shape, channels = _channel_shape(input), (input.shape[1],)
-    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    mean, var, rstd, normalized = _statistics(F, input, _batch_dims(input), eps)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
-    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
+    return _affine(F, normalized, weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
 
 
 def _batch_norm_backward(F, grad, input, weight, mean, var, eps, needs):
     dims = _batch_dims(input)
-    _, _, rstd, centred = _statistics(F, input, dims, eps)
-    normalized = F.mul(centred, rstd)
+    _, _, rstd, normalized = _statistics(F, input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, F.reshape(weight, _channel_shape(input)))
     return (
         _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
@@ -318,6 +348,7 @@ op(
             g[0], input, weight, out1, out2, eps, needs
         )
     },
+    absent_derivatives={name: ("input", "weight") for name in ("input", "weight", "bias")},
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
     multi_output=True,
@@ -340,6 +371,7 @@ op(
         "scale": lambda F, g, input: F.sum(F.mul(g, input), _batch_dims(g), False),
         "shift": lambda F, g: F.sum(g, _batch_dims(g), False),
     },
+    absent_derivatives={name: ("input", "scale") for name in ("input", "scale", "shift")},
     doc="``input * scale + shift`` with one scale and shift for each channel (dimension 1).",
     layout=memory_layout.preserve_channels_last,
 )
@@ -510,14 +542,15 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
     _check_channels(input, weight, bias, running_mean, running_var)
     shape, channels = _channel_shape(input), (input.shape[1],)
-    mean, var, rstd, centred = _statistics(F, input, _batch_dims(input), eps)
+    mean, var, rstd, normalized = _statistics(F, input, _batch_dims(input), eps)
+    weight = None if weight is None else F._with_absent_gradient(weight)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
     if input.numel():
         count = input.numel() // input.shape[1]
         _update_running(
             running_mean, running_var, mean.detach().reshape(channels), var.detach().reshape(channels), momentum, count
         )
-    return _affine(F, F.mul(centred, rstd), weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
+    return _affine(F, normalized, weight, bias), F.reshape(mean, channels), F.reshape(rstd, channels)
 
 
 # --- instance, group and local response norm ------------------------------------------------------
@@ -554,6 +587,7 @@ op(
     composite=_group_norm,
     shape_fn=lambda input, groups: [(input.shape, input.dtype), *[((input.shape[0] * groups, 1), input.dtype)] * 2],
     vjp={("input", "weight", "bias"): _group_norm_vjp},
+    absent_derivatives={"weight": ("weight",)},
     doc="Group norm; the statistics of each group beside it.",
     aux_outputs=True,
     saved_for={"input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)},
@@ -692,9 +726,11 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     """
     _check_groups(input, group, weight, bias)
     flat = F.reshape(input, (N, group, C // group * HxW))
-    mean, _, rstd, centred = _statistics(F, flat, (2,), eps)
-    out = F.reshape(F.mul(centred, rstd), input.shape)
-    return _normalize_channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
+    mean, _, rstd, normalized = _statistics(F, flat, (2,), eps)
+    shape, weight = _channel_shape(input), None if weight is None else F._with_absent_gradient(weight)
+    weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
+    out = _affine(F, F.reshape(normalized, input.shape), weight, bias)
+    return out, F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
 
 
 @composite(

@@ -1,6 +1,7 @@
 """Padding: constant, reflect, replicate and circular."""
 
 from torchlite._dispatch import composite, memory_layout, op
+from torchlite._dispatch.node_names import saved_argument
 from torchlite._types.dtypes import BOOL
 
 from ._dtype_checks import refuse_kinds
@@ -161,6 +162,7 @@ op(
     composite=_pad_border,
     shape_fn=_border_rule,
     vjp={"input": lambda F, g, pad, mode: F._pad_border_backward(g, pad, mode)},
+    zero_derivatives=lambda node: {} if saved_argument(node, "mode") == "circular" else {"input": ("input",)},
 )
 op(
     "_pad_border_backward(Tensor grad, pad, mode)",

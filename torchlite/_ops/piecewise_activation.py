@@ -355,6 +355,7 @@ op(
         "input": lambda F, g, input, weight: F._prelu_input_backward(g, input, weight),
         "weight": lambda F, g, input: _negative_part(F, input, F.mul(g, input)),
     },
+    zero_derivatives={"weight": ("weight",)},
     doc="``prelu`` with a weight that already broadcasts against the input.",
     node_name="PreluKernelBackward0",
 )
@@ -439,7 +440,8 @@ def rrelu(F, input, lower, upper, training, generator):
         return F.leaky_relu(input, (lower + upper) / 2)
     from .._device.generators import engine_for_table
 
-    return input * F._random_slopes(input.detach(), lower, upper, engine_for_table(input._tl_kernels, generator))
+    slopes = F._random_slopes(input.detach(), lower, upper, engine_for_table(input._tl_kernels, generator))
+    return F._with_constant_gradient(input) * slopes
 
 
 def _hardsigmoid(F, input):

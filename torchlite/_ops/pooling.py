@@ -472,7 +472,8 @@ def _max_unpool(F, count, input, indices, kernel_size, stride, padding, output_s
             raise RuntimeError(
                 f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(str(n) for n in size)})"
             )
-    out = F.scatter(F._new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), F.reshape(input, flat))
+    values = F.reshape(F._with_constant_gradient(input), flat)
+    out = F.scatter(F._new_zeros(input, (*lead, places)), len(lead), F.reshape(indices, flat), values)
     return F.reshape(out, (*lead, *size))
 
 

@@ -8,6 +8,7 @@ each other's derivative.
 import math
 
 from torchlite._dispatch import memory_layout, op
+from torchlite._dispatch.node_names import saved_argument
 
 from .node_graphs import adaptive_average_graph, pool_graph
 from .pooling_checks import check_output, check_padding, pooled_size
@@ -268,6 +269,7 @@ op(
             g, input, out, kernel, stride, padding, dilation, ceil_mode
         )
     },
+    zero_derivatives={"input": ("input",)},
     doc="The maximum over windows of the last len(kernel) dimensions.",
     layout=memory_layout.pooling,
     repeatable=True,
@@ -294,6 +296,7 @@ op(
             F, g[0], out1, _spatial(input_shape, len(kernel))
         )
     },
+    zero_derivatives={"input": ("input",)},
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
     layout=memory_layout.pooling_with_indices,
     node_name=pool_graph("Max", "kernel", "WithIndicesBackward0"),
@@ -312,6 +315,7 @@ op(
             F, _check_adaptive_gradient(g[0], output_size, "max"), out1, _spatial(input_shape, len(output_size))
         )
     },
+    zero_derivatives={"input": ("input",)},
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
     layout=memory_layout.suggest_memory_format_2d,
     node_name=pool_graph("AdaptiveMax", "output_size"),
@@ -327,6 +331,7 @@ op(
             F, g[0], out1, _spatial(input_shape, len(kernel))
         )
     },
+    zero_derivatives={"input": ("input",)},
     doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
     node_name=pool_graph("FractionalMax", "kernel"),
 )
@@ -352,6 +357,7 @@ op(
             )
         )
     },
+    zero_derivatives={"input": ("input",)},
     doc="The average over windows of the last len(kernel) dimensions.",
     layout=memory_layout.suggest_memory_format_2d,
     node_name=pool_graph("Avg", "kernel"),
@@ -384,6 +390,7 @@ op(
             _check_adaptive_gradient(g, output_size, "avg"), _spatial(input_shape, len(output_size))
         )
     },
+    zero_derivatives=lambda node: {"input": ("input",) if max(saved_argument(node, "output_size")) > 1 else ()},
     doc="The average over `output_size` windows that share the last dimensions among them.",
     layout=memory_layout.suggest_memory_format_2d,
     node_name=adaptive_average_graph,

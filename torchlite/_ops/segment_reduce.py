@@ -151,4 +151,5 @@ op(
     where="",
     composite=_reduce_segments,
     vjp={"data": _segments_vjp},
+    zero_derivatives={"data": ("data",)},
 )

@@ -36,6 +36,7 @@ from .._types.dtypes import COMPLEX, get_default_dtype
 from .._types.layouts import Size, strided
 from .hook_runner import CURRENT_PASSES, check_hook_result, run_posthooks, run_prehooks
 from .saved_values import saved_output_raw, saved_output_tensor, saved_raw, saved_tensor
+from .zero_derivatives import add_zero_derivatives
 
 # A nested backward uses Python's stack. Beyond this nesting depth it runs in a new thread with a separate stack.
 MAX_NESTED_DEPTH = 20
@@ -120,7 +121,11 @@ class TensorMode:
 
     @staticmethod
     def run(node, g):
-        return backward_function(node._op)(CALLBACKS.F, g, node, saved_tensor, saved_output_tensor)
+        op = node._op
+        found = backward_function(op)(CALLBACKS.F, g, node, saved_tensor, saved_output_tensor)
+        if (op.zero_derivatives or op.absent_derivatives) and MODE.grad:
+            return add_zero_derivatives(node, g, found)
+        return found
 
     @staticmethod
     def add(table, a, b):

@@ -375,3 +375,17 @@ KERNEL void resample(IN(T, x), IN(int, places), IN(W, weights), OUT(O, out), con
     }
 }
 """
+
+# The same for bytes, with weights in units of 2^-bits.
+RESAMPLE_BYTES = r"""
+KERNEL void resample_bytes(IN(T, x), IN(int, places), IN(int, weights), OUT(T, out), const int n, const int take,
+    const int N, const int M, const int Q, const int count, const int bits) {
+    int end = min((ITEM + 1) * take, n);
+    for (int i = ITEM * take; i < end; i++) {
+        int row = i / Q, p = row / M, o = row - p * M, q = i - row * Q, sum = 1 << (bits - 1);
+        for (int t = 0; t < count; t++)
+            sum += AT(weights)[o * count + t] * (int)T_LD(AT(x), (p * N + AT(places)[o * count + t]) * Q + q);
+        T_ST(AT(out), i, (T_C)min(max(sum >> bits, 0), 255));
+    }
+}
+"""

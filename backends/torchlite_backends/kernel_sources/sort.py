@@ -196,6 +196,107 @@ KERNEL void select_all(OUT(Item, found), const Geometry g) {
     for (int j = 0; j < g.keep; j++) { p[j] = best[j]; }
 }
 """
+# The first items of short rows, by the algorithms of libstdc++ with which PyTorch selects on the CPU: `nth_element` and
+# `sort`, or `partial_sort`. Their steps determine the order of equal elements.
+_SHORT = r"""
+#define BEFORE(a, b) (KEY(a) < KEY(b))
+#define SWAP(a, b) { Item held_ = a; a = b; b = held_; }
+FUNCTION void insertion_sort(Item* e, int first, int last) {
+    for (int i = first + 1; i < last; i++) {
+        Item value = e[i];
+        int j = i;
+        for (; j > first && BEFORE(value, e[j - 1]); j--) { e[j] = e[j - 1]; }
+        e[j] = value;
+    }
+}
+FUNCTION int partition(Item* e, int first, int last) {
+    int a = first + 1, b = first + (last - first) / 2, c = last - 1, median;
+    if (BEFORE(e[a], e[b])) { median = BEFORE(e[b], e[c]) ? b : BEFORE(e[a], e[c]) ? c : a; }
+    else { median = BEFORE(e[a], e[c]) ? a : BEFORE(e[b], e[c]) ? c : b; }
+    SWAP(e[first], e[median])
+    Item pivot = e[first];
+    for (int low = first + 1, high = last; ; low++) {
+        while (BEFORE(e[low], pivot)) { low++; }
+        high--;
+        while (BEFORE(pivot, e[high])) { high--; }
+        if (low >= high) { return low; }
+        SWAP(e[low], e[high])
+    }
+}
+FUNCTION void adjust_heap(Item* e, int hole, int count, Item value) {
+    int top = hole, child = hole;
+    while (child < (count - 1) / 2) {
+        child = 2 * (child + 1);
+        if (BEFORE(e[child], e[child - 1])) { child--; }
+        e[hole] = e[child];
+        hole = child;
+    }
+    if (count % 2 == 0 && child == (count - 2) / 2) {
+        child = 2 * child + 1;
+        e[hole] = e[child];
+        hole = child;
+    }
+    for (int parent = (hole - 1) / 2; hole > top && BEFORE(e[parent], value); parent = (hole - 1) / 2) {
+        e[hole] = e[parent];
+        hole = parent;
+    }
+    e[hole] = value;
+}
+FUNCTION void heap_select(Item* e, int count, int last) {
+    if (count > 1) { for (int i = (count - 2) / 2; i >= 0; i--) { adjust_heap(e, i, count, e[i]); } }
+    for (int i = count; i < last; i++) {
+        if (BEFORE(e[i], e[0])) { Item value = e[i]; e[i] = e[0]; adjust_heap(e, 0, count, value); }
+    }
+}
+FUNCTION void sort_heap(Item* e, int count) {
+    while (count > 1) { count--; Item value = e[count]; e[count] = e[0]; adjust_heap(e, 0, count, value); }
+}
+FUNCTION int log_of(int n) { int k = 0; for (; n > 1; n >>= 1) { k++; } return k; }
+KERNEL void select_short(IN(T, x), OUT(Item, found), const Geometry g) {
+    Item e[LONGEST];
+    int row = ITEM, first = 0, last = g.length, keep = g.keep, depth = 2 * log_of(g.length), waiting = 0;
+    int ends[16], starts[16], depths[16];
+    if (row >= g.rows) { return; }
+    GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
+    for (int i = 0; i < last; i++) { e[i] = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), i); }
+    if (64 * keep <= last) {
+        heap_select(e, keep, last);
+        sort_heap(e, keep);
+    } else {
+        for (; last - first > 3; depth--) {
+            if (depth == 0) {
+                heap_select(e + first, keep - first, last - first);
+                SWAP(e[first], e[keep - 1])
+                first = last;
+                break;
+            }
+            int cut = partition(e, first, last);
+            if (cut < keep) { first = cut; } else { last = cut; }
+        }
+        insertion_sort(e, first, last);
+        first = 0; last = keep - 1; depth = 2 * log_of(keep - 1);
+        for (;;) {
+            for (; last - first > 16; ) {
+                if (depth == 0) {
+                    heap_select(e + first, last - first, last - first);
+                    sort_heap(e + first, last - first);
+                    break;
+                }
+                depth--;
+                int cut = partition(e, first, last);
+                starts[waiting] = cut; ends[waiting] = last; depths[waiting] = depth;
+                waiting++;
+                last = cut;
+            }
+            if (waiting == 0) { break; }
+            waiting--;
+            first = starts[waiting]; last = ends[waiting]; depth = depths[waiting];
+        }
+        insertion_sort(e, 0, keep - 1);
+    }
+    for (int j = 0; j < keep; j++) { found_[row * keep + j] = e[j]; }
+}
+"""
 # The element of a rank in each row. RANK 0: `keep` is the rank; 1: the median, or the first NaN; 2: the median without
 # NaN.
 _RANK = r"""
@@ -304,6 +405,7 @@ _ALL = {
     "network": _NETWORK,
     "write": _WRITE,
     "select": _SELECT,
+    "short": _SHORT,
     "rank": _RANK,
     "pick": _PICK,
     "search": _SEARCH,

@@ -14,6 +14,7 @@ from torchlite_backends.array.sort import topk as _shared_topk
 
 from .cache_blocking import get_scratch_buffer, parallel_for
 from .threaded_copy import copy_row_major
+from .topk_ties import order_ties
 
 # Minimum elements, and the longest rows whose indices fit.
 MIN_SIZE, _LONGEST = 1 << 12, 1 << 31
@@ -80,7 +81,12 @@ def _move_rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.
 def topk(input, k, dim=-1, largest=True, sorted=True):
     x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
     if not (x.ndim and _has_keys(x) and 0 < k < x.shape[-1]):
-        return _shared_topk(input, k, dim, largest, sorted)
+        values, places = _shared_topk(input, k, dim, largest, sorted)
+        if 0 < x.size < MIN_SIZE and k and x.ndim and x.shape[-1] > 3:
+            dim = wrap_dim(dim, input.ndim)
+            found = order_ties(x, largest, values.swapaxes(dim, -1), places.swapaxes(dim, -1))
+            values, places = (np.ascontiguousarray(part.swapaxes(dim, -1)) for part in found)
+        return values, places
     rows = (x if x.flags.c_contiguous else copy_row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty((len(rows), k), rows.dtype), np.empty((len(rows), k), np.int64)
 

@@ -28,13 +28,14 @@ class UnshardedStorage:
 
     def __init__(self, count: int, dtype: torch.dtype, device: torch.device) -> None:
         self._raw: Any = None
+        # Two tensors over the memory, each with its own version counter: a gather writes to the one and is no change of
+        # the other, which graphs save.
         if device.type == "cpu":
             self._raw = releasable_zeros(count * dtype.itemsize)
-            # Two tensors over it: writing to the one is no change of the other that a graph would see.
             self.target, self.seen = (torch.from_numpy(self._raw).view(dtype) for _ in range(2))
         else:
             self.target = torch.empty(count, dtype=dtype, device=device)
-            self.seen = self.target.detach()
+            self.seen = self.target.data
 
     def release(self) -> None:
         """Free the values."""

@@ -24,6 +24,7 @@ from .scan import scan_along_dim
 
 _pack = struct.Struct("8i").pack
 _MAX_INSERTION_K = 64  # the most elements that are selected by insertion into a list
+_SHORT_LENGTH = 64  # rows up to which `topk` orders equal elements as PyTorch does
 _MIN_RADIX_LENGTH = 1 << 15  # minimum elements of a single row for the radix sort on the full device
 
 
@@ -142,12 +143,12 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-# Which of equal elements comes first. Among the greatest the last one, but in rows of up to three elements the first.
+# Which of equal elements comes first in long rows: among the greatest the last one.
 _FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")
 
 
-def _tie_of(largest: bool, length: int) -> str:
-    return _LAST if largest and length > 3 else _FIRST
+def _tie_of(largest: bool) -> str:
+    return _LAST if largest else _FIRST
 
 
 def _write_sorted(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
@@ -195,9 +196,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     shape = rows.shape(k) if input.ndim else (0,)
     if not input.size or not k:
         return empty(input.device, shape, input.kind), empty(input.device, shape, "i64")
-    if k > _MAX_INSERTION_K or 4 * k > size > 64:
+    if size <= _SHORT_LENGTH:
+        found = rows.items(rows.count * k)
+        function = rows.function("short", "select_short", "ppx", largest, LONGEST=str(_SHORT_LENGTH))
+        _launch_items(function, rows.count, rows.x, found, rows.pack(k, k))
+        return _write_sorted(rows, found, k, k)
+    if k > _MAX_INSERTION_K or 4 * k > size:
         return _write_sorted(rows, *sort_items(rows, largest), k)
-    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _tie_of(largest, rows.length))
+    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _tie_of(largest))
 
 
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
@@ -208,7 +214,7 @@ def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
-    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _tie_of(largest, rows.length)} | (
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _tie_of(largest)} | (
         {"BEYOND": "<=" if largest else ">="} if vectors else {}
     )
     found = rows.items(rows.count * parts * k)

@@ -103,12 +103,43 @@ def _resample_last_dims(x: Array, lengths, mode: str, how, factors, antialias: b
     return out
 
 
+def _get_byte_table(device, n: int, out: int, how: Any) -> tuple[Array, Array, int]:
+    """Return positions and integer weights of an axis of bytes, and the bits of the weights."""
+
+    def make_table():
+        places, weights = shared._compute_taps_and_weights(n, out, *how, real=np.float64)
+        weights, bits = shared._quantize_weights(places, weights)
+        return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device), bits
+
+    return get_device_cached(device, "resampling of bytes", (n, out, how), make_table)
+
+
+def _resize_bytes(x: Array, size, mode: str, align_corners, factors, antialias: bool) -> Array:
+    """Resize images of bytes as PyTorch does: integer sums, rounded to bytes after the rows and after the columns."""
+    device, out = x.device, as_contiguous(x)
+    for axis in (x.ndim - 1, x.ndim - 2):
+        n, length, factor = x.shape[axis], size[axis - x.ndim], factors[axis - x.ndim]
+        if n == length:
+            continue
+        places, weights, bits = _get_byte_table(device, n, length, (mode, align_corners, factor, antialias))
+        source, out = out, empty(device, (*out.shape[:axis], length, *out.shape[axis + 1 :]), x.kind)
+        inner = math.prod(out.shape[axis + 1 :])
+        if not out.size:
+            continue
+        take, items, group = choose_work_sizes(device, out.size, 64)
+        run = device.function(pooling.RESAMPLE_BYTES, "resample_bytes", "ppppiiiiiii", (), T=x.kind)
+        run(items, group, source, places, weights, out, out.size, take, n, length, inner, places.shape[1], bits)
+    return clone_row_major(x) if out is x else out
+
+
 def _single_tap_positions(places: Array) -> Array:
     """Return the positions of a table with one tap."""
     return reshape(places, (places.size,))
 
 
 def _resize(input, size, mode, align_corners, factors, antialias):
+    if input.kind == "u8" and len(size) == 2 and mode in ("bilinear", "bicubic", "lanczos"):
+        return _resize_bytes(input, size, mode, align_corners, factors, antialias)
     return _resample_last_dims(input, tuple(size), mode, align_corners, factors, antialias, False)
 
 
