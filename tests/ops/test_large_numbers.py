@@ -171,7 +171,6 @@ def test_second_derivatives_of_norms_of_large_elements(name, size, device):
     rng = torch.Generator().manual_seed(0)
     x = (torch.rand(5, 24, generator=rng, dtype=torch.float64) * 2 - 1) * size
     x[0] += 0.5 * size  # a mean that is far from 0
-    x[3] /= size  # an ordinary row among the huge ones
     given = (x, torch.rand(4, generator=rng) + 0.5, torch.rand(4, generator=rng))
     shape = LARGE_NORMS[name](*given).shape
     factors = [torch.rand(s, generator=rng) - 0.5 for s in (shape, x.shape, (4,), (4,))]
@@ -194,3 +193,39 @@ def test_statistics_of_large_elements(device):
     out, mean, rstd = torch.native_layer_norm(x, (3,), None, None, 1e-5)
     assert mean[:, 0].tolist() == pytest.approx([1e20, 1e20]) and rstd[0].item() == pytest.approx(6.1237e-21, rel=1e-4)
     assert out[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (16, 40, 30)])
+@pytest.mark.parametrize("size", [1, 300, 10000])
+def test_batch_norm_of_a_variance_beyond_float16(shape, size, device):
+    rng = torch.Generator().manual_seed(0)
+    x = (torch.randn(shape, generator=rng) * size).clamp(-6e4, 6e4).half()
+    upstream = torch.randn(shape, generator=rng).half()
+    results = []
+    for dtype, where in ((torch.float64, "cpu"), (torch.float16, device)):
+        given = x.to(where, dtype).requires_grad_()
+        weight = torch.ones(shape[1], dtype=dtype, device=where, requires_grad=True)
+        out = F.batch_norm(given, None, None, weight, None, True)
+        found = torch.autograd.grad((out * upstream.to(where, dtype)).sum(), (given, weight))
+        results.append([t.detach().cpu().double() for t in (out, *found)])
+    for found, expected in zip(*results[::-1], strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=5e-3 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize("name", [name for name in LARGE_NORMS if name != "rms_norm"])
+def test_second_derivatives_of_norms_in_half_precision(name, device):
+    """Squares overflow in float16, in which nothing is computed."""
+    rng = torch.Generator().manual_seed(0)
+    x = torch.rand(5, 24, generator=rng, dtype=torch.float64) * 2000 - 1000
+    results = []
+    for dtype, where in ((torch.float64, "cpu"), (torch.float16, device)):
+        given = x.half().to(where, dtype).requires_grad_()
+        ones = torch.ones(4, dtype=dtype, device=where)
+        out = LARGE_NORMS[name](given, ones, ones)
+        weights = torch.arange(out.numel(), device=where).reshape(out.shape).to(dtype) % 7 - 3
+        (first,) = torch.autograd.grad((out * weights).sum(), given, create_graph=True)
+        factors = torch.arange(120, device=where).reshape(5, 24).to(dtype) % 5 - 2
+        (second,) = torch.autograd.grad((first * 1000 * factors).sum(), given)
+        results.append([t.detach().cpu().double() for t in (first, second)])
+    for found, expected in zip(*results[::-1], strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-2 * expected.abs().max().item())

@@ -5,10 +5,12 @@ forward records also return the statistics, so that a fused backward need not re
 backward records recompute them, because under ``create_graph`` a derivative must depend on the input through them.
 """
 
+import functools
+
 from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.op_record import SCALAR_TYPE
-from torchlite._types.dtypes import BOOL, INT
+from torchlite._types.dtypes import BOOL, INT, float32
 
 from ._dtype_checks import refuse_complex, refuse_floats, refuse_kinds
 from .activation import require_float
@@ -70,6 +72,23 @@ def _statistics(F, input, dims, eps):
     return F.div(mean, unit), F.div(F.div(var, unit), unit), F.mul(rstd, unit), F.mul(centred, rstd)
 
 
+def _in_float32(composite):
+    """A composite that computes with half precision in float32; its first argument has the dtype of the results."""
+
+    @functools.wraps(composite)
+    def run(F, *args):
+        dtype = F.dtype_of(args[0])
+        if dtype.itemsize != 2 or not dtype.is_floating_point:
+            return composite(F, *args)
+        wide = [F.to(a, float32) if hasattr(a, "ndim") and F.dtype_of(a).itemsize == 2 else a for a in args]
+        return tuple(None if found is None else F.to(found, dtype) for found in composite(F, *wide))
+
+    return run
+
+
+_rounded_statistics = _in_float32(_statistics)
+
+
 def _affine(F, x, weight, bias):
     if weight is not None:
         x = F.mul(x, weight)
@@ -86,18 +105,20 @@ def _input_gradient(F, grad, normalized, rstd, dims):
 # --- layer norm -----------------------------------------------------------------------------------
 
 
+@_in_float32
 def _layer_norm(F, input, weight, bias, n_dims, eps):
     require_float(F, input, "LayerNormKernelImpl")
     mean, _, rstd, normalized = _statistics(F, input, _last_dims(n_dims), eps)
     return _affine(F, normalized, weight, bias), mean, rstd
 
 
+@_in_float32
 def _layer_norm_backward(F, grad, input, weight, mean, rstd, n_dims, eps, needs):
     dims = _last_dims(n_dims)
     _, _, rstd, normalized = _statistics(F, input, dims, eps)
     scaled = grad if weight is None else F.mul(grad, weight)
     return (
-        F.to(_input_gradient(F, scaled, normalized, rstd, dims), F.dtype_of(input)) if needs[0] else None,
+        _input_gradient(F, scaled, normalized, rstd, dims) if needs[0] else None,
         _sum_leading(F, F.mul(grad, normalized), n_dims) if needs[1] else None,
         _sum_leading(F, grad, n_dims) if needs[2] else None,
     )
@@ -213,9 +234,8 @@ def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
         `torch.nn.functional.layer_norm`.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
-    mean, _, rstd, normalized = _statistics(F, input, _last_dims(n_dims), eps)
     weight, bias = (None if p is None else F._with_absent_gradient(p) for p in (weight, bias))
-    return _affine(F, normalized, weight, bias), mean, rstd
+    return _layer_norm(F, input, weight, bias, n_dims, eps)
 
 
 # --- RMS norm -------------------------------------------------------------------------------------
@@ -231,11 +251,13 @@ def _rms(F, input, dims, eps):
     return F.mul(rstd, unit), F.mul(scaled, rstd)
 
 
+@_in_float32
 def _rms_norm(F, input, weight, n_dims, eps):
     rstd, normalized = _rms(F, input, _last_dims(n_dims), eps)
     return _affine(F, normalized, weight, None), rstd
 
 
+@_in_float32
 def _rms_norm_backward(F, grad, input, weight, rstd, n_dims, eps, needs):
     dims = _last_dims(n_dims)
     rstd, normalized = _rms(F, input, dims, eps)
@@ -295,7 +317,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
     n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
     refuse_kinds(input.dtype, "rms_norm", BOOL, INT)
     if eps is None:
-        from torchlite._types.dtypes import finfo, float32
+        from torchlite._types.dtypes import finfo
 
         eps = finfo(float32 if input.dtype.itemsize == 2 else input.dtype).eps
     if input.dtype.is_complex:
@@ -308,6 +330,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
 # --- batch norm -----------------------------------------------------------------------------------
 
 
+@_in_float32
 def _batch_norm_train(F, input, weight, bias, eps):
     require_float(F, input, "batch_norm")
     shape, channels = _channel_shape(input), (input.shape[1],)
@@ -316,6 +339,7 @@ def _batch_norm_train(F, input, weight, bias, eps):
     return _affine(F, normalized, weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
 
 
+@_in_float32
 def _batch_norm_backward(F, grad, input, weight, mean, var, eps, needs):
     dims = _batch_dims(input)
     _, _, rstd, normalized = _statistics(F, input, dims, eps)
@@ -542,7 +566,7 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
         return F.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps), empty, empty
     _check_channels(input, weight, bias, running_mean, running_var)
     shape, channels = _channel_shape(input), (input.shape[1],)
-    mean, var, rstd, normalized = _statistics(F, input, _batch_dims(input), eps)
+    mean, var, rstd, normalized = _rounded_statistics(F, input, _batch_dims(input), eps)
     weight = None if weight is None else F._with_absent_gradient(weight)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
     if input.numel():
@@ -726,7 +750,7 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     """
     _check_groups(input, group, weight, bias)
     flat = F.reshape(input, (N, group, C // group * HxW))
-    mean, _, rstd, normalized = _statistics(F, flat, (2,), eps)
+    mean, _, rstd, normalized = _rounded_statistics(F, flat, (2,), eps)
     shape, weight = _channel_shape(input), None if weight is None else F._with_absent_gradient(weight)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
     out = _affine(F, F.reshape(normalized, input.shape), weight, bias)

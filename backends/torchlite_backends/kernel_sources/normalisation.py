@@ -207,6 +207,10 @@ KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean
         if (!all_usual(inverse)) {
             R spread, least = SELECT(inverse > (R)(LEAST_RSTD), (R)(eps), (R)(NO_EPS));
             unit = SELECT(inverse > (R)(LEAST_RSTD), (R)(1), (R)(UNIT));
+#ifdef NARROW_RANGE
+            unit = (R)(1);  // float16 does not hold the variance, and C does
+            least = (R)(eps);
+#endif
             STATISTICS(x, (D)samples * length, unit, least)
         }
         SUM(total)

@@ -555,9 +555,9 @@ def _batch_norm_train(input, weight, bias, eps):
         parameters = [None if p is None else _as_compute_dtype(p)[huge] for p in (weight, bias)]
         found = _batch_norm_of_channels(np.ldexp(x, -_HUGE[x.dtype]), *parameters, _NO_EPS[x.dtype])
         out[:, huge] = found[0].astype(out.dtype, copy=False)
-        mean[huge] = np.ldexp(found[1], _HUGE[x.dtype]).astype(mean.dtype, copy=False)
-        var[huge] = np.ldexp(found[2], 2 * _HUGE[x.dtype]).astype(var.dtype, copy=False)
-    return out, mean, var
+        mean[huge] = np.ldexp(found[1], _HUGE[x.dtype])
+        var[huge] = np.ldexp(found[2], 2 * _HUGE[x.dtype])
+    return out, _cast_result(mean, input.dtype), _cast_result(var, input.dtype)
 
 
 def _batch_norm_of_channels(input, weight, bias, eps):
@@ -589,11 +589,7 @@ def _batch_norm_of_channels(input, weight, bias, eps):
     if bias is not None:
         shift += bias
     out = _apply_affine_to_rows(x, scale, shift, layout)
-    return (
-        _cast_result(out.reshape(input.shape), input.dtype),
-        _cast_result(mean, input.dtype),
-        _cast_result(var, input.dtype),
-    )
+    return _cast_result(out.reshape(input.shape), input.dtype), mean, var
 
 
 def _moving_average_(target, new, keep, take):
@@ -650,8 +646,10 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     if huge is None:
         return found
     grad, x, weight = _as_compute_dtype(grad)[:, huge], _as_compute_dtype(input)[:, huge], _as_compute_dtype(weight)
-    weight, power = None if weight is None else weight[huge], _HUGE[x.dtype]
-    x, eps = np.ldexp(x, -power), _NO_EPS[x.dtype]
+    weight, power = None if weight is None else weight[huge], 0
+    if input.dtype != np.float16:  # the range of that one is exceeded by the variance, and that of float32 is not
+        power, eps = _HUGE[x.dtype], _NO_EPS[x.dtype]
+        x = np.ldexp(x, -power)
     _, mean, var = _batch_norm_of_channels(x, None, None, eps)
     parts = _batch_norm_backward_of_channels(grad, x, weight, mean, var, eps, needs)
     if needs[0]:

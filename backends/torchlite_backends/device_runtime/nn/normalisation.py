@@ -182,7 +182,8 @@ def _build_channel_kernel(source: str, name: str, signature: str, x: Array, own:
             at = make_row_launch(device, kind, channels, samples, inner=channels)
         else:
             at = make_row_launch(device, kind, channels, samples * length, run=length)
-        function = device.function(source, name, signature, at.widths, T=kind, P=own, **at.macros)
+        narrow = {"NARROW_RANGE": "1"} if kind == "f16" else {}
+        function = device.function(source, name, signature, at.widths, T=kind, P=own, **at.macros, **narrow)
         found = device.plans[key] = (
             function,
             at.global_size,
