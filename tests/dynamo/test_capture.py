@@ -12,6 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._dynamo.captured_backward import _check_node_is_pure
 from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite._dynamo.exc import FailOnRecompileLimitHit, InvalidBackend, Unsupported
 
@@ -503,3 +504,13 @@ def test_tensors_of_numbers_are_constants_of_the_program(function):
     for _ in range(3):
         x = torch.randn(2)
         assert torch.equal(compiled(x), function(x))
+
+
+def test_the_node_of_a_replay_is_no_part_of_a_capture():
+    w = torch.ones(2, requires_grad=True)
+    frame = CompiledFunction(lambda x: (x * w).exp(), "replayed")
+    nodes = [frame(torch.ones(2)).grad_fn for _ in range(4)]
+    assert nodes[-1].name() == "CompiledFunctionBackward"
+    with pytest.raises(Unsupported, match="CompiledFunctionBackward has a part in it"):
+        _check_node_is_pure(nodes[-1])
+    _check_node_is_pure(nodes[0])  # that of the op, in a call that was not captured

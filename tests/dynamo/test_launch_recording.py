@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import threading
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._dynamo.compiled_function import CompiledFunction
 from torchlite._dynamo.launch_recording import LaunchSequence
+from torchlite._dynamo.program_ir import Program, Slot, Step
 from torchlite.nn import functional as F
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -415,3 +419,40 @@ def _and_append(run, found):
         found.append(self)
 
     return call
+
+
+def test_kernels_around_a_step_on_the_host_are_recorded():
+    """The first call runs kernel by kernel, the second finds the step that needs the host and records the others."""
+    recorded, recording = [], []
+
+    def on_the_host(x):
+        if recording:
+            raise UnrecordableError("needs the host")
+        return x - 3
+
+    class Table:
+        device = SimpleNamespace(index=0)
+
+        def __getattr__(self, name):
+            return getattr(torch.zeros(1, device="cpu")._tl_kernels, name)
+
+        @property
+        def backend(self):
+            return self
+
+        def record_launches(self, index, steps, given, mode):
+            recording.append(True)
+            try:
+                steps(*given)
+            finally:
+                recording.clear()
+            recorded.append([step.name for step in steps.program.steps])
+            return SimpleNamespace(run=lambda given: steps(*given))
+
+    kernels = {"add": lambda x: x + 1, "double": lambda x: x * 2, "host": on_the_host, "square": lambda x: x * x}
+    steps = [Step(name, run, (Slot(k),), {}, Slot(k + 1)) for k, (name, run) in enumerate(kernels.items())]
+    sequence = LaunchSequence(Program(steps, [0], {}, [1, 4]), Table(), "launches")
+    for k in range(4):
+        added, squared = sequence(np.full(2, float(k)))
+        assert added.tolist() == [k + 1] * 2 and squared.tolist() == [(2 * k - 1) ** 2] * 2
+    assert recorded == [["add", "double"], ["square"]]

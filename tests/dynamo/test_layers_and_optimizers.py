@@ -90,3 +90,15 @@ def test_optimizers(name):
         warnings.simplefilter("ignore" if name in WITH_CLOSURES else "error")
         found, replays = steps_of_an_optimizer(name, True)
     assert found == want and replays == (0 if name in WITH_CLOSURES else 3)  # the second has gradients of the first
+
+
+def test_a_scaler_is_read_and_returned():
+    scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+    scaler.scale(torch.zeros(()))
+    frame = CompiledFunction(lambda x: (scaler.scale(x * 2), scaler), "scaled", fullgraph=True)
+    for k in range(5):
+        if k == 3:
+            scaler.update(16.0)
+        found, same = frame(torch.full((2,), float(k)))
+        assert same is scaler and found.tolist() == [2.0 * k * scaler.get_scale()] * 2
+    assert frame.replays

@@ -10,7 +10,9 @@ import torchlite as torch
 from tests.graph_models import MODELS
 from torchlite.nn import functional as F
 from torchlite.onnx._export import graph_builder
+from torchlite.onnx._export.program_to_model import ExportOptions, find_unwritten
 from torchlite.onnx._protobuf import parse_message
+from torchlite.onnx._translate_program import program_to_export
 
 SAMPLE = ("mlp", "resnet", "gru", "gpt", "detection")
 
@@ -298,6 +300,21 @@ def test_unsupported_ops_and_opsets_raise():
         warnings.simplefilter("always")
         program = torch.onnx.export(Calls(torch.relu), (torch.ones(2),), opset_version=9)
     assert program.model.opset_import[0].version == 11 and "older than what torchlite writes" in str(said[0].message)
+
+
+def test_constants_need_no_rule():
+    """The writer computes them, so they are not decomposed for want of a rule."""
+
+    class Windowed(torch.nn.Module):
+        def forward(self, x):
+            return torch.special.i1e(x * torch.kaiser_window(4) + torch.logspace(0, 1, 4))
+
+    exported = torch.export.export(Windowed(), (torch.ones(4),))
+    options = ExportOptions(18, [], [], {}, {}, {}, True, False, "main")
+    found = find_unwritten(program_to_export(exported), options)
+    assert found == {torch.ops.aten.special_i1e.default}
+    windowed = Calls(lambda x: x * torch.kaiser_window(4))
+    assert kinds(torch.onnx.export(windowed, (torch.ones(4),), dynamo=True)) == ["Mul"]
 
 
 def test_weights_left_out_or_other_ones():
