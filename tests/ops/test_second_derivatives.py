@@ -57,6 +57,7 @@ CASES = {
         torch.sinc, [0.0, 1e-4, -1e-2, 0.3], [0.0, -3.28986810e-4, 3.28954345e-2, -0.90202813],
         [-3.28986813, -3.28986804, -3.28889410, -2.45848529],
     ),
+    "i1e at infinity": (torch.special.i1e, [math.inf, -math.inf, 1e10], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
     "atan2 at the origin": (lambda x: torch.atan2(x, torch.zeros_like(x)), [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]),
 }  # fmt: skip
 
@@ -80,6 +81,20 @@ def test_gradient_of_atan2_neither_overflows_nor_underflows(scale, device):
     torch.atan2(y, x).backward()
     assert (y.grad * scale).item() == pytest.approx(4 / 25, rel=1e-5)
     assert (x.grad * scale).item() == pytest.approx(-3 / 25, rel=1e-5)
+
+
+def test_derivatives_of_logcumsumexp_of_huge_numbers(device):
+    x = T([-1e10, -1e9, -1e9], dtype=DOUBLE, device=device, requires_grad=True)
+    (first,) = torch.autograd.grad(torch.logcumsumexp(x, 0)[-1], x, create_graph=True)
+    (second,) = torch.autograd.grad(first[1], x)
+    assert first.tolist() == pytest.approx([0, 0.5, 0.5]) and second.tolist() == pytest.approx([0, 0.25, -0.25])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_gradient_of_a_complex_angle_neither_overflows_nor_underflows(scale, device):
+    z = torch.complex(T([4 * scale], device=device), T([3 * scale], device=device)).requires_grad_()
+    torch.angle(z).backward()
+    assert (z.grad * scale).item() == pytest.approx(-3 / 25 + 4j / 25, rel=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [DOUBLE, torch.complex128])

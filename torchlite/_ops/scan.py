@@ -155,7 +155,9 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
         equal = F.logical_and(F.isnan(gap), F.logical_not(F.isnan(F.add(a, b))))  # infinities of one sign, not a NaN
         return F.conj(F.exp(F._where(equal, F._zeros_like(gap), gap)))
 
-    total = _backward_recurrence(F, ratio(shift_towards_end(F, out, dim, 0), out), g, dim)
+    first = F._slice(out, dim, 0, 1, 1)  # as long as the others, so that its unused factor is 1
+    before = F.cat([first, F._slice(out, dim, 0, out.shape[dim] - 1, 1)], dim) if out.ndim else out
+    total = _backward_recurrence(F, ratio(before, out), g, dim)
     return F.mul(ratio(input, out), total)
 
 

@@ -584,8 +584,9 @@ _I1_SERIES = [1 / (2 ** (2 * k + 1) * math.factorial(k) * math.factorial(k + 1))
 
 def _i1_over_x(F, out, x, scaled=False):
     """i1(x) / x, or i1e(x) / x: a series near 0, where the derivative of the quotient loses all digits."""
-    square, small = F.mul(x, x), F.lt(F.abs(x), 1)
-    square = F.where(small, square, F._zeros_like(square))
+    small = F.lt(F.abs(x), 1)
+    near = F.where(small, x, F._zeros_like(x))
+    square = F.mul(near, near)
     series = F._full_like(square, _I1_SERIES[0])
     for coefficient in _I1_SERIES[1:]:
         series = F.add(F.mul(series, square), coefficient)

@@ -356,9 +356,10 @@ op(
 def angle_vjp(F, g, input):
     if not F.dtype_of(input).is_complex:
         return F._zeros_like(g)
-    square = F.real(F.mul(input, F.conj(input)))
-    zero = F.eq(square, 0)
-    return F.where(zero, 0, F.mul(F.mul(input, 1j), F.div(g, F.where(zero, 1, square))))
+    size = F.abs(input)
+    zero = F.eq(size, 0)
+    size = F.where(zero, F._ones_like(size), size)  # divided by twice: its square may be no number of the dtype
+    return F.where(zero, 0, F.mul(F.mul(F.div(input, size), 1j), F.div(g, size)))
 
 
 op(
