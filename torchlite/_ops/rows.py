@@ -54,6 +54,7 @@ op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: g, "source": _index_add_source_vjp},
+    numbers={"alpha": False},
     doc="""Returns the input with slices added at given indices along a dimension; repeated indices add up.
 
     Args:

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from torchlite_backends.numpy.key_sort import MIN_SIZE
+from torchlite_backends.numpy.topk_ties import order_ties
+
 from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Maximum k, and minimum ratio of the row length to k: each insertion moves the elements behind it.
@@ -87,6 +90,8 @@ def topk(device: Any, input: Any, k: Any, dim: Any = -1, largest: Any = True, so
     _topk_kernels[input.dtype](
         device, input.size // length, 8 * input.nbytes, input, values, places, length, k, bool(largest)
     )
+    if input.size < MIN_SIZE:  # few elements are ordered by NumPy's kernel
+        return order_ties(input, bool(largest), values, places)
     return values, places
 
 

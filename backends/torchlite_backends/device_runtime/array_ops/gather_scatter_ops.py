@@ -239,8 +239,6 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
     check_index_vector("index_add_", index.shape, from_np(index.dtype))
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
-        if alpha.__class__ is float and CATEGORY[source.kind] in "ib":
-            alpha = int(alpha)  # the fraction is lost, as in PyTorch
         source = apply_pointwise_rule(RULES["mul"], (source, alpha))
     # PyTorch has another code path for two dimensions
     code = encode_error(SCATTERED if input.ndim == 2 else SELECTED, dim)
