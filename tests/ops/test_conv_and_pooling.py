@@ -693,3 +693,15 @@ def test_resampling_to_more_places_than_float32_tells_apart(mode, device):
     x = torch.tensor([0.0, 1.0], device=device).repeat(count // 2)[None, None]
     end = F.interpolate(x, size=4 * count, mode=mode)[0, 0, -8:].tolist()
     assert end == ([0.375, 0.125, 0.125, 0.375, 0.625, 0.875, 1.0, 1.0] if mode == "linear" else [0.0] * 4 + [1.0] * 4)
+
+
+@pytest.mark.parametrize("size", [100001, 30000])
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_gradients_of_resampled_long_signals(mode, size, device):
+    """No matrix of all weights is made. The gradient is the transpose: y . f(x) = x . f'(y)."""
+    x = torch.linspace(-1, 1, 60000, device=device).sin()[None, None].requires_grad_()
+    out = F.interpolate(x, size=size, mode=mode)
+    y = torch.linspace(0, 9, size, device=device).cos()[None, None]
+    (gradient,) = torch.autograd.grad(out, x, y)
+    one, other = (out.detach() * y).double().sum().item(), (x.detach() * gradient).double().sum().item()
+    assert one == pytest.approx(other, rel=1e-4)

@@ -24,6 +24,8 @@ def _compute_source_positions(n, out, align_corners, factor, real):
     return scale * i if align_corners else scale * (i + real(0.5)) - real(0.5)
 
 
+# Elements of the largest matrix of weights, with which gradients are multiplied.
+_LARGEST_MATRIX = 1 << 20
 # Sizes up to which places and a half are float32 numbers.
 _SINGLE_SIZES = 1 << 22
 
@@ -171,6 +173,36 @@ def _resize(input, size, mode, align_corners, factors, antialias):
     return x.astype(input.dtype)
 
 
+def _transpose_table(places, weights, n, out, real):
+    """Return for each input position the outputs that read it, and the weights."""
+    used = weights.reshape(-1) != 0
+    where, which, weights = (
+        places.reshape(-1)[used],
+        xp.repeat(xp.arange(out), places.shape[1])[used],
+        weights.reshape(-1)[used],
+    )
+    order = where.argsort(kind="stable")
+    counts = xp.bincount(where, minlength=n)
+    width = max(1, int(counts.max(initial=0)))
+    turn = xp.arange(where.size) - xp.repeat(counts.cumsum() - counts, counts)
+    to, weight = xp.zeros((n, width), xp.int64), xp.zeros((n, width), real)
+    to[where[order], turn], weight[where[order], turn] = which[order], weights[order]
+    return to, weight
+
+
+def _add_up_outputs(g, axis, places, weights, n, real):
+    """Return for each input position along an axis the weighted sum of the outputs that read it."""
+    out = g.shape[axis]
+    weights = xp.ones(places.shape, real) if weights is None else weights
+    places, weights = _transpose_table(places, weights, n, out, real)
+    total, shape = None, (-1, *(1,) * (g.ndim - 1 - axis))
+    for tap in range(places.shape[1]):
+        piece = xp.take(g, places[:, tap], axis=axis)
+        piece *= weights[:, tap].reshape(shape)
+        total = piece if total is None else xp.add(total, piece, out=total)
+    return total
+
+
 def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
     g, count = _cast_half_to_float(grad_output), len(size)
     real = g.dtype.type
@@ -180,6 +212,9 @@ def _resize_backward(grad_output, size, mode, align_corners, factors, antialias)
         if _is_identity(n, out, factors[i]):
             continue
         places, weights = _compute_taps_and_weights(n, out, mode, align_corners, factors[i], antialias, real)
+        if n * out > _LARGEST_MATRIX:
+            g = _add_up_outputs(g, axis, places, weights, n, real)
+            continue
         matrix = xp.zeros((n, out), g.dtype)
         columns = xp.broadcast_to(xp.arange(out)[:, None], places.shape)
         xp.add.at(matrix, (places, columns), real(1) if weights is None else weights)

@@ -32,27 +32,10 @@ def _get_resampling_table(device, n: int, out: int, how: Any, real, transposed: 
         places, weights = shared._compute_taps_and_weights(n, out, *how, real=real)
         weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
         if transposed:
-            places, weights = _transpose_table(places, weights, n, out, real)
+            places, weights = shared._transpose_table(places, weights, n, out, real)
         return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
 
     return get_device_cached(device, "resampling", (n, out, how, real, transposed), make_table)
-
-
-def _transpose_table(places, weights, n: int, out: int, real):
-    """Return for each input position the outputs that read it, and the weights."""
-    used = weights.reshape(-1) != 0
-    where, which, weights = (
-        places.reshape(-1)[used],
-        np.repeat(np.arange(out), places.shape[1])[used],
-        weights.reshape(-1)[used],
-    )
-    order = where.argsort(kind="stable")
-    counts = np.bincount(where, minlength=n)
-    width = max(1, int(counts.max(initial=0)))
-    turn = np.arange(where.size) - np.repeat(counts.cumsum() - counts, counts)
-    to, weight = np.zeros((n, width), np.int64), np.zeros((n, width), real)
-    to[where[order], turn], weight[where[order], turn] = which[order], weights[order]
-    return to, weight
 
 
 def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
