@@ -442,6 +442,8 @@ def merged(
 ) -> Union[
     torch.Tensor, tuple[torch.Tensor, torch.Tensor | None], tuple[torch.Tensor, list[torch.Tensor]]
 ]:  # fmt: skip
+    if isinstance(values, int):  # of no overload: what is here is not compiled
+        values = MISSING
     if isinstance(values, torch.Tensor):
         values = values * 2
     elif isinstance(values, (list, tuple)):

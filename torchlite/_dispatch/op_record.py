@@ -197,8 +197,8 @@ class OpFacts:
     # The kernel computes a result that a formula needs once more, if it was written to since; saves all arguments.
     repeatable: bool = False
     # By an input, the inputs on which its gradient depends in PyTorch's graph though it is constant in them: under
-    # `create_graph` it requires a gradient where they do. This gradient is zero, or absent. A function of the node where
-    # arguments decide.
+    # `create_graph` it requires a gradient where they do. This gradient is zero, or absent. Where arguments decide, the
+    # fact is a function of the node.
     zero_derivatives: Mapping[str, tuple[str, ...]] | Callable[[Any], Mapping[str, tuple[str, ...]]] = {}
     absent_derivatives: Mapping[str, tuple[str, ...]] = {}
     # For a joint formula: values needed only for these inputs' gradients.

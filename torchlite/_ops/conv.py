@@ -338,7 +338,7 @@ op(
     composite=_convolution,
     shape_fn=convolution_shape_fn,
     vjp={("input", "weight", "bias"): _conv_gradients},
-    absent_derivatives={name: ("input", "weight") for name in ("input", "weight", "bias")},
+    absent_derivatives=dict.fromkeys(("input", "weight", "bias"), ("input", "weight")),
     doc="""Applies a convolution or a transposed convolution over one to three spatial dimensions.
 
     Args:

@@ -148,7 +148,7 @@ op(
             g, input, weight, out1, out2, n_dims, eps, needs
         )
     },
-    absent_derivatives={name: ("input", "weight", "bias") for name in ("input", "weight", "bias")},
+    absent_derivatives=dict.fromkeys(("input", "weight", "bias"), ("input", "weight", "bias")),
     layout=memory_layout.contiguous,
     node_name="NativeLayerNormBackward0",
     aux_outputs=True,
@@ -334,7 +334,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
 def _batch_norm_train(F, input, weight, bias, eps):
     require_float(F, input, "batch_norm")
     shape, channels = _channel_shape(input), (input.shape[1],)
-    mean, var, rstd, normalized = _statistics(F, input, _batch_dims(input), eps)
+    mean, var, _, normalized = _statistics(F, input, _batch_dims(input), eps)
     weight, bias = (None if p is None else F.reshape(p, shape) for p in (weight, bias))
     return _affine(F, normalized, weight, bias), F.reshape(mean, channels), F.reshape(var, channels)
 
@@ -372,7 +372,7 @@ op(
             g[0], input, weight, out1, out2, eps, needs
         )
     },
-    absent_derivatives={name: ("input", "weight") for name in ("input", "weight", "bias")},
+    absent_derivatives=dict.fromkeys(("input", "weight", "bias"), ("input", "weight")),
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
     multi_output=True,
@@ -395,7 +395,7 @@ op(
         "scale": lambda F, g, input: F.sum(F.mul(g, input), _batch_dims(g), False),
         "shift": lambda F, g: F.sum(g, _batch_dims(g), False),
     },
-    absent_derivatives={name: ("input", "scale") for name in ("input", "scale", "shift")},
+    absent_derivatives=dict.fromkeys(("input", "scale", "shift"), ("input", "scale")),
     doc="``input * scale + shift`` with one scale and shift for each channel (dimension 1).",
     layout=memory_layout.preserve_channels_last,
 )

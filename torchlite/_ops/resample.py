@@ -504,7 +504,7 @@ op(
             g, input, grid, mode, padding_mode, align_corners, needs
         )
     },
-    absent_derivatives={name: ("input", "grid") for name in ("input", "grid")},
+    absent_derivatives=dict.fromkeys(("input", "grid"), ("input", "grid")),
     doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.",
     node_name=grid_sample_graph,
 )

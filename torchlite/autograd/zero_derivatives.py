@@ -1,8 +1,8 @@
 """Gradients that require a gradient in PyTorch's graph though they are constant.
 
 The gradient of average pooling is linear in the incoming gradient. PyTorch computes it from the input too, so under
-`create_graph` it requires a gradient, which is zero. An op's fact `zero_derivatives` lists such inputs. They need not be
-saved: an edge to the input is enough. Where PyTorch's gradient is undefined (`absent_derivatives`), there is no edge.
+`create_graph` it requires a gradient, which is zero. An op's fact `zero_derivatives` lists such inputs. An edge to the
+input is enough, and nothing is saved. Where PyTorch's gradient is undefined (`absent_derivatives`), there is no edge.
 """
 
 from __future__ import annotations

@@ -73,6 +73,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         self._writer, self._function, self._module, self._owner = writer, function, module, owner
         self._source = FunctionSource(function, writer.written_classes, overload)
         self.overloads: dict[int, Any] = {}  # the declarations that calls of functions with overloads match
+        self.decided: dict[int, bool] = {}  # the conditions that types decide
         self._node, self._text, self._globals = self._source.node, self._source.text, self._source.names
         self._self: str | None = None
         self._bound: dict[str, tuple[str, Any]] = {}  # loop variables over modules: expression and module
@@ -437,6 +438,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         """Rewrite a condition; keep only the taken branch of a compile-time condition."""
         known = self._known_condition(node.test)
+        if known is None and self._source.overload is not None:  # branches for the arguments of other overloads
+            known = self.decided.get(id(node.test))
         if known is not None:
             chosen = node.body if known else node.orelse
             return [n for n in self._compile_block(chosen) if not isinstance(n, ast.Pass)] or ast.Pass()

@@ -252,6 +252,7 @@ class TypeChecker:
     def _if(self, node: ast.If, env: dict[str, Any], outer: dict[str, Any]) -> bool:
         known = self._known_condition(node.test, env)
         if known is not None:
+            self._printer.decided[id(node.test)] = known
             self._refine(node.test, env, known)
             return self._block(node.body if known else node.orelse, env, outer)
         if isinstance(self._type(node.test, env), (OptionalType, NoneType)):

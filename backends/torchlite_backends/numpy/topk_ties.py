@@ -22,11 +22,11 @@ def order_ties(x: np.ndarray, largest: bool, values: np.ndarray, places: np.ndar
         if np.count_nonzero(after(wide, firsts[..., -1:])) == values.size:
             return values, places  # no ties, and no NaN
     rows, chosen = wide.reshape(-1, length), places.copy().reshape(-1, k)
-    for row, target in zip(rows, chosen, strict=True):
+    for number, row in enumerate(rows):
         ranks = np.unique(row, return_inverse=True)[1]  # NaN counts as the greatest
-        target[:] = first_pairs((-ranks if largest else ranks).tolist(), k)
-    chosen = chosen.reshape(places.shape)
-    return take_along_last(x, chosen), chosen
+        chosen[number] = first_pairs((-ranks if largest else ranks).tolist(), k)
+    ordered = chosen.reshape(places.shape)
+    return take_along_last(x, ordered), ordered
 
 
 def first_pairs(ranks: list[int], k: int) -> list[int]:
