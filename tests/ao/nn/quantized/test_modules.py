@@ -77,6 +77,26 @@ def test_convolutions_pad(rank, padding_mode):
         layer(quantized(2, 2))
 
 
+@pytest.mark.parametrize("name", ["ConvAdd2d", "ConvAddReLU2d"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "reflect"])
+def test_convolutions_with_a_sum_pad(name, padding_mode):
+    layer = getattr(torch.ao.nn.intrinsic.quantized, name)(2, 4, 3, padding=1, padding_mode=padding_mode)
+    plain = nnq.Conv2d(2, 4, 3, padding=1, padding_mode=padding_mode)
+    weight = torch.quantize_per_tensor(torch.randn(4, 2, 3, 3) * 0.1, 0.01, 0, torch.qint8)
+    bias = torch.tensor([-0.5, 0.0, 0.5, 1.0])
+    for made in (layer, plain):
+        made.set_weight_bias(weight, bias)
+        made.scale, made.zero_point = 0.05, 60
+    x, extra = quantized(2, 2, 7, 6), quantized(2, 4, 7, 6)
+    total = plain(x).dequantize() + extra.dequantize()
+    expected = torch.quantize_per_tensor(total.relu() if "ReLU" in name else total, 0.05, 60, torch.quint8)
+    found = layer(x, extra)
+    assert found.shape == extra.shape
+    assert (found.int_repr().int() - expected.int_repr().int()).abs().max() <= 1
+    with pytest.raises(ValueError, match="Input shape must be"):
+        layer(quantized(2, 2), extra)
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_transposed_convolutions(rank):
     name, sizes = f"ConvTranspose{rank}d", (4, 3, 2)[:rank]
