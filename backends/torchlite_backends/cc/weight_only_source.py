@@ -68,8 +68,8 @@ static inline V numbers_at(const uint16_t* w) {
 #endif
 }
 
-// out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight. A sum's order does not
-// depend on the other rows.
+// out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight. The order of a sum
+// does not depend on the other rows.
 struct Rows {
     const float* x;
     const void* weight;

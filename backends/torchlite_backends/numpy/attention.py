@@ -5,8 +5,8 @@ once for all rows of a tile: small matrix products are 1.5 times as fast without
 pass the log-sum-exp of each row is an additional column of the queries, and the term subtracted from the weights'
 gradients an additional column of the result's: the products do the subtraction.
 
-Half precision is computed in float32. Where PyTorch's kernel of the CPU serves, the weights, relative to the greatest one
-so far, are rounded to half precision before their product with the values, as there. It takes keys by 512.
+Half precision is computed in float32. Where PyTorch's kernel of the CPU serves, weights are rounded to half precision
+before their product with the values, as there. They are relative to the greatest one so far, by 512 keys.
 """
 
 from __future__ import annotations
@@ -289,8 +289,8 @@ def _compute_softmax_numerator(scores, total):
 
 
 def _compute_rounded_numerator(scores, total, half):
-    """`_compute_softmax_numerator`, of which each number relative to the maximum of its keys and those before is rounded
-    to half precision. The sums are those of the numbers before.
+    """`_compute_softmax_numerator` with numbers that are rounded to half precision, relative to the maximum of their run
+    of keys and the runs before. The sums are those of numbers that are not rounded.
     """
     runs = [slice(k, k + _KEYS) for k in range(0, scores.shape[-1], _KEYS)]
     maxima, sums = [], []
