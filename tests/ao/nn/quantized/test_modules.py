@@ -281,3 +281,25 @@ def test_networks_trained_with_rounding_are_converted():
 def test_unknown_dtypes_are_refused():
     with pytest.raises(ValueError, match="Unknown dtype specified for quantize_dynamic: torch.int8"):
         torch.ao.quantization.quantize_dynamic(torch.nn.Linear(2, 2), dtype=torch.int8)
+
+
+@pytest.mark.parametrize("kind", ["MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver"])
+@pytest.mark.parametrize("fake", [False, True])
+def test_weights_stay_in_the_range_of_their_observer(kind, fake):
+    """A moving average leaves numbers beyond its range."""
+    scheme = torch.per_channel_symmetric if "Channel" in kind else torch.per_tensor_symmetric
+    given = {"dtype": torch.qint8, "quant_min": -10, "quant_max": 10, "qscheme": scheme, "averaging_constant": 1.0}
+    make = getattr(torch.ao.quantization, kind).with_args(**given)
+    if fake:
+        given["observer"] = getattr(torch.ao.quantization, kind)
+        make = torch.ao.quantization.FakeQuantize.with_args(**given)
+    observer, weight = make(), torch.tensor([[-1000.0, 1000.0], [-500.0, 20.0]])
+    observer(weight)
+    found = torch.ao.nn.quantized.modules.utils._quantize_weight(weight * 1.2, observer).int_repr()
+    assert (found.min().item(), found.max().item()) == (-10, 10)
+    layer = torch.nn.Linear(2, 2)
+    layer.qconfig = torch.ao.quantization.QConfig(torch.ao.quantization.MinMaxObserver, make)
+    layer.activation_post_process = torch.ao.quantization.MinMaxObserver()
+    layer.activation_post_process(weight)
+    made = nnq.Linear.from_float(layer)
+    assert made.weight().int_repr().abs().max() == 10
