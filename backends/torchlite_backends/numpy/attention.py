@@ -289,7 +289,7 @@ def _compute_softmax_numerator(scores, total):
 
 
 def _compute_rounded_numerator(scores, total, half):
-    """`_compute_softmax_numerator` with numbers that are rounded to half precision, relative to the maximum of their run
+    """`_compute_softmax_numerator` with numbers rounded to half precision, relative to the maximum of their run
     of keys and the runs before. The sums are those of numbers that are not rounded.
     """
     runs = [slice(k, k + _KEYS) for k in range(0, scores.shape[-1], _KEYS)]

@@ -89,7 +89,7 @@ def move_with(fn: Any, *tensors: Any) -> list[Any]:
 
 
 def quantize_weight(weight: Any, observer: Any) -> Any:
-    """Return a weight, quantized by the parameters that an observer of it found, with levels of the observer's range."""
+    """Return a weight, quantized by what an observer of it found, with levels of the observer's range."""
     scale, zero_point = observer.calculate_qparams()
     scheme = observer.qscheme
     if scheme in (torch.per_tensor_symmetric, torch.per_tensor_affine):
@@ -112,7 +112,7 @@ def quantize_weight(weight: Any, observer: Any) -> Any:
 
 
 def _levels_in_range(made: Any, observer: Any) -> Any:
-    """Return levels clamped to an observer's range; None where that is the dtype's, or the dtype has less than 8 bits."""
+    """Return levels clamped to an observer's range; None for all of the dtype's, and for fewer than 8 bits."""
     observer = getattr(observer, "activation_post_process", observer)
     if made.dtype not in (torch.qint8, torch.quint8, torch.qint32):
         return None
