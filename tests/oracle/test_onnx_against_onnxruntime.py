@@ -44,7 +44,7 @@ def test_files_of_recurrent_layers_dynamic_convolutions_and_bags(name):
 
 
 # The versions from which on ONNX has words for a model's ops.
-SINCE = {"diffusion": 12, "recsys": 16, "gnn": 18}
+SINCE = {"recsys": 16, "gnn": 18}
 
 
 @pytest.mark.parametrize("version", [11, 13, 16, 18, 25])

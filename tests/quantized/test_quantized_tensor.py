@@ -132,3 +132,59 @@ def test_padding_quantizes_its_number(device):
     channels = torch.quantize_per_channel(numbers, torch.tensor([0.1]), torch.tensor([3]), 0, torch.quint8)
     with pytest.raises(RuntimeError, match="Only per-tensor padding is supported"):
         pad(channels, (1, 1), value=0.5)
+
+
+CHANNEL_PARTS = {
+    "q[1]": lambda q: q[1],
+    "q[0][1]": lambda q: q[0][1],
+    "q[:, 1]": lambda q: q[:, 1],
+    "q[:, 1:3]": lambda q: q[:, 1:3],
+    "q[:, 1:2]": lambda q: q[:, 1:2],
+    "q[..., 1]": lambda q: q[..., 1],
+    "q[1, ..., ::2, :]": lambda q: q[1, ..., ::2, :],
+    "q[None, 0, :, None, -2:]": lambda q: q[None, 0, :, None, -2:],
+    "narrow": lambda q: q.narrow(2, 1, 2),
+    "unbind": lambda q: q.unbind(1)[2],
+    "split": lambda q: q.split([1, 2], 1)[1],
+    "chunk": lambda q: q.chunk(2, -1)[1],
+}
+
+
+@pytest.mark.parametrize("axis", range(4))
+@pytest.mark.parametrize("name", CHANNEL_PARTS)
+def test_parts_of_a_tensor_with_channels(name, axis):
+    x = torch.rand(2, 3, 4, 5)
+    scales, zero_points = torch.rand(x.shape[axis]) + 0.1, torch.randint(0, 9, (x.shape[axis],))
+    q = torch.quantize_per_channel(x, scales, zero_points, axis, torch.quint8)
+    part, numbers = CHANNEL_PARTS[name](q), CHANNEL_PARTS[name](q.dequantize())
+    assert part.shape == numbers.shape and torch.equal(part.dequantize(), numbers)
+    part._values.fill_(0)  # the parts share memory
+    assert torch.equal(CHANNEL_PARTS[name](q.int_repr()), torch.zeros(part.shape, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("index", [1, (0, 2), (slice(None), 1), (..., slice(1, 3)), slice(None), (0, slice(0, 2), 3)])
+def test_numbers_are_written_to_channels(axis, index):
+    x, y = torch.rand(2, 3, 4), torch.rand(2, 3, 4)
+    scales, zero_points = torch.rand(x.shape[axis]) / 9 + 0.01, torch.randint(0, 9, (x.shape[axis],))
+    q, other = (torch.quantize_per_channel(each, scales, zero_points, axis, torch.quint8) for each in (x, y))
+    expected = q.int_repr()
+    expected[index] = other.int_repr()[index]
+    q[index] = y[index]
+    assert torch.equal(q.int_repr(), expected)
+
+
+def test_a_tensor_with_channels_takes_no_tensors_as_indices():
+    q = torch.quantize_per_channel(torch.rand(2, 3), torch.ones(2), torch.zeros(2).int(), 0, torch.quint8)
+    with pytest.raises(RuntimeError, match="uniformly quantized"):
+        q[torch.tensor([0])]
+    for index, message in (((0, 0, 0), "too many indices"), ((..., 0, ...), "single ellipsis")):
+        with pytest.raises(IndexError, match=message):
+            q[index]
+
+
+def test_strides_of_another_memory_format():
+    q = torch.quantize_per_tensor(torch.rand(10, 2, 1, 1), 0.1, 0, torch.quint8)
+    assert q.to(memory_format=torch.channels_last).stride() == (2, 1, 2, 2)
+    assert q.contiguous(memory_format=torch.channels_last) is q
+    assert q.to(memory_format=torch.preserve_format) is q

@@ -74,8 +74,8 @@ def _move_elements(name: str) -> None:
 
 
 for _name in (
-    "permute", "transpose", "t", "_slice", "expand", "unfold", "flip", "index_select", "unbind", "split_with_sizes",
-    "repeat", "_as_strided", "diagonal", "movedim",
+    "permute", "transpose", "t", "expand", "unfold", "flip", "index_select", "repeat", "_as_strided", "diagonal",
+    "movedim",
 ):  # fmt: skip
     _move_elements(_name)
 
@@ -166,19 +166,61 @@ def select(input: Any, dim: int, index: int) -> Any:
     return wrap_quantized(values, quantizer)
 
 
+@register_rule("_slice")
+def slice_(input: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """Entries of a dimension. Of the channels' one their parameters are sliced; one channel is quantized per tensor."""
+    values, quantizer = CALLBACKS.F._slice(input._values, dim, start, end, step), input._quantizer
+    if isinstance(quantizer, PerChannel) and dim % input.ndim == quantizer.axis % input.ndim:
+        quantizer = quantizer.of_channels(slice(start, end, step))
+    return wrap_quantized(values, quantizer)
+
+
+@register_rule("unbind")
+def unbind(input: Any, dim: int = 0) -> Any:
+    """All entries of a dimension."""
+    return tuple(select(input, dim, index) for index in range(input.shape[dim]))
+
+
+@register_rule("split_with_sizes")
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts of a dimension."""
+    parts, quantizer = torch.split_with_sizes(input._values, split_sizes, dim), input._quantizer
+    if not isinstance(quantizer, PerChannel) or dim % input.ndim != quantizer.axis % input.ndim:
+        return _wrap_like(parts, quantizer)
+    ends = [sum(split_sizes[: number + 1]) for number in range(len(parts))]
+    return tuple(slice_(input, dim, end - size, end, 1) for size, end in zip(split_sizes, ends, strict=True))
+
+
 @register_rule("getitem")
 def getitem(input: Any, index: Any) -> Any:
-    """`tensor[index]`. A tensor quantized per channel takes integers."""
+    """`tensor[index]`. A tensor quantized per channel takes integers, slices, an ellipsis and ``None``."""
     if is_packed(input):
         return run_on_bytes(getitem, "getitem", [input, index])
     if isinstance(input._quantizer, PerChannel):
-        for key in index if isinstance(index, tuple) else (index,):
-            if not isinstance(key, int) or isinstance(key, bool):
-                raise RuntimeError(_FIXED_STRIDES)
-        for key in index if isinstance(index, tuple) else (index,):
-            input = select(input, 0, key)
-        return input
+        return _channels_at(input, index if isinstance(index, tuple) else (index,))
     return wrap_quantized(input._values[index], input._quantizer)
+
+
+def _channels_at(input: Any, index: tuple[Any, ...]) -> Any:
+    """The part of a tensor quantized per channel that integers and slices choose."""
+    if any(key is not None and key is not ... and type(key) not in (int, slice) for key in index):
+        raise RuntimeError(_FIXED_STRIDES)
+    taken = sum(key is not None and key is not ... for key in index)
+    if taken > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+    dim = 0
+    for place, key in enumerate(index):
+        if key is ...:
+            if ... in index[place + 1 :]:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            dim += input.ndim - dim - sum(each is not None for each in index[place + 1 :])
+        elif key is None:
+            input, dim = unsqueeze(input, dim), dim + 1
+        elif isinstance(key, int):
+            input = select(input, dim, key)
+        else:
+            input, dim = slice_(input, dim, *key.indices(input.shape[dim])), dim + 1
+    return input
 
 
 RULES["_index"] = getitem
@@ -436,9 +478,13 @@ def setitem(input: Any, index: Any, value: Any) -> None:
     """`tensor[index] = value`: numbers, or a quantized tensor, whose numbers are written."""
     if is_packed(input):
         raise NotImplementedError(f"\"Copy\" not implemented for '{input.dtype.scalar_name}'")
-    _need_per_tensor(input, _FIXED_STRIDES)
     numbers = value.dequantize() if is_quantized(value) else torch.as_tensor(value, dtype=torch.float32)
-    input._values[index] = input._quantizer.quantize(numbers.to(input.device), input.dtype)
+    numbers = numbers.to(input.device)
+    if isinstance(input._quantizer, PerChannel):
+        part = getitem(input, index)
+        part._values.copy_(part._quantizer.quantize(numbers.expand(part.shape), input.dtype))
+    else:
+        input._values[index] = input._quantizer.quantize(numbers, input.dtype)
     bump_version(input)
 
 
@@ -528,8 +574,9 @@ def convert(tensor: Any, *args: Any, **kwargs: Any) -> Any:
     if dtype is not None and dtype is not tensor.dtype:
         to(tensor, dtype)
     out = tensor if where is None else move(tensor, where)
-    if form is not None:
-        out = contiguous(out, form)
+    if form is not None:  # strides of dimensions of size one change, unlike those of `contiguous`
+        values = out._values.to(memory_format=form)
+        out = out if values is out._values else wrap_quantized(values, out._quantizer)
     return clone(out) if copy and out is tensor else out
 
 

@@ -140,6 +140,12 @@ class PerChannel:
     def on_axis(self, axis: int) -> PerChannel:
         return PerChannel(self.scales, self.zero_points, axis)
 
+    def of_channels(self, part: slice) -> PerChannel | PerTensor:
+        scales, zero_points = self.scales[part], self.zero_points[part]
+        if scales.numel() == 1:
+            return PerTensor(scales.item(), int(zero_points.item()))
+        return PerChannel(scales, zero_points, self.axis)
+
     def of_channel(self, index: int) -> PerTensor:
         return PerTensor(self.scales[index].item(), int(self.zero_points[index].item()))
 

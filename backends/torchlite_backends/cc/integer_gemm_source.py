@@ -273,6 +273,7 @@ struct Quads {
 #define LOAD(c, from, step) asm volatile("tileloadd (%0, %1, 1), %%tmm" #c :: "r"(from), "r"((i64)(step)) : "memory")
 #define STORE(c, to) asm volatile("tilestored %%tmm" #c ", (%0, %1, 1)" :: "r"(to), "r"((i64)(4 * WIDE)) : "memory")
 #define MULTIPLY(a, b, c) asm volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
+#define MULTIPLY_SIGNED(a, b, c) asm volatile("tdpbssd %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::)
 struct Tiles {
     enum { ROWS = 32, FEWEST = 4, DEEP = 64 };
     i64 known = 0;  // rows for which the registers are configured
@@ -303,6 +304,28 @@ struct Tiles {
         }
         asm volatile("ldtilecfg %0" :: "m"(to));
         known = rows;
+    }
+    // The sums of 32 lines of signed numbers with a panel of rows, of which the second half may be left out: a line of
+    // results for each line. `rest` has the numbers behind the last whole 64 of the lines, or is null.
+    void lines(const s8* a, i64 line, const char* panel, i64 whole, const s8* rest, bool both, int (*out)[WIDE]) {
+        ZERO(0); ZERO(1); ZERO(2); ZERO(3);
+        for (i64 k = 0; k < whole + (rest != nullptr); k++, a += DEEP, panel += DEEP * WIDE) {
+            const s8* at = k < whole ? a : rest;
+            const i64 step = k < whole ? line : DEEP;
+            LOAD(4, at, step);
+            LOAD(6, panel, 4 * WIDE);
+            MULTIPLY_SIGNED(4, 6, 0);
+            LOAD(5, at + 16 * step, step);
+            MULTIPLY_SIGNED(5, 6, 2);
+            if (!both) continue;
+            LOAD(7, panel + 64, 4 * WIDE);
+            MULTIPLY_SIGNED(4, 7, 1);
+            MULTIPLY_SIGNED(5, 7, 3);
+        }
+        STORE(0, out);
+        STORE(1, &out[0][16]);
+        STORE(2, out + 16);
+        STORE(3, &out[16][16]);
     }
     VNNI void tile(const u8* a, i64 row, const void* panel, i64 depth, i64 vectors, i64 rows, int (*out)[WIDE]) {
         const char* b = (const char*)panel;
@@ -345,6 +368,7 @@ struct Tiles {
 #undef LOAD
 #undef STORE
 #undef MULTIPLY
+#undef MULTIPLY_SIGNED
 #endif
 #endif
 template <class Isa> static INLINE int cells(const Product& of, i64 begin, i64 end) {
@@ -660,6 +684,57 @@ static int lines(const Lines& all, i64 begin, i64 end) {
     return panels_of_lines<PlainLine>(all, begin, end);
 }
 ENTRY(lines, Lines)
+
+// The same of signed numbers without zero points by Intel's AMX, whose first tile has lines as they are. `a` has panels
+// of rows, packed to a multiple of 64 numbers. There are 32 lines or more. Refused without AMX.
+#if defined(TILES)
+static INLINE void transpose_four(const int* from, int* to) {
+    __m128i r[4];
+    for (int q = 0; q < 4; q++) r[q] = _mm_loadu_si128((const __m128i*)(from + q * WIDE));
+    const __m128i a = _mm_unpacklo_epi32(r[0], r[1]), b = _mm_unpackhi_epi32(r[0], r[1]);
+    const __m128i c = _mm_unpacklo_epi32(r[2], r[3]), d = _mm_unpackhi_epi32(r[2], r[3]);
+    _mm_storeu_si128((__m128i*)to, _mm_unpacklo_epi64(a, c));
+    _mm_storeu_si128((__m128i*)(to + WIDE), _mm_unpackhi_epi64(a, c));
+    _mm_storeu_si128((__m128i*)(to + 2 * WIDE), _mm_unpacklo_epi64(b, d));
+    _mm_storeu_si128((__m128i*)(to + 3 * WIDE), _mm_unpackhi_epi64(b, d));
+}
+static VNNI int tiles_of_lines(const Lines& all, i64 begin, i64 end) {
+    enum { DEEP = Tiles::DEEP };
+    const Product& of = all.to;
+    const i64 size = of.kind == INTEGERS || of.kind == FLOATS ? 4 : 1;
+    const i64 whole = of.depth / DEEP, tail = of.depth % DEEP, steps = whole + (tail > 0);
+    // The last panel's lines begin before it.
+    alignas(64) int sums[WIDE][WIDE], tile[WIDE + 1][WIDE] = {};
+    alignas(64) s8 rest[WIDE][DEEP] = {};
+    const int none[WIDE] = {};
+    Columns columns;
+    Tiles tiles;
+    tiles.configure(WIDE);
+    for (i64 panel = begin; panel < end; panel++) {
+        const i64 first = panel * WIDE, from = least(first, of.columns - WIDE), n = least(WIDE, of.columns - first);
+        const s8* lines = (const s8*)of.b + from * all.line;
+        if (tail) for (i64 j = 0; j < WIDE; j++) memcpy(rest[j], lines + j * all.line + whole * DEEP, tail);
+        describe(of, first, n, none, columns);
+        for (i64 r = 0; r < of.rows; r += WIDE) {
+            const i64 some = least(WIDE, of.rows - r);
+            tiles.lines(lines, all.line, (const char*)of.a + r * steps * DEEP, whole, tail ? rest[0] : nullptr,
+                some > 16, sums);
+            for (i64 i = 0; i < WIDE; i += 4) for (i64 j = 0; j < some; j += 4)
+                transpose_four(&sums[i][j], &tile[j][i]);
+            finish(of, (const int(*)[WIDE])(tile[0] + (first - from)), none, r, some, n, columns,
+                (char*)of.out + (r * of.out_row + first) * size);
+        }
+    }
+    return 0;
+}
+#endif
+static int tile_lines(const Lines& all, i64 begin, i64 end) {
+#if defined(TILES)
+    if (best() == 3 && Tiles::there()) return tiles_of_lines(all, begin, end);
+#endif
+    return 1;
+}
+ENTRY(tile_lines, Lines)
 """
     + LEVELS
 )

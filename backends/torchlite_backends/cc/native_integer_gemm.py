@@ -29,6 +29,7 @@ _pack = NativeKernel(BYTES, "pack", "QQQ" + "q" * 7)
 _pack_windows = NativeKernel(BYTES, "pack_windows", "QQQQQ" + "q" * 7)
 _product = NativeKernel(BYTES, "product", "Q" * 9 + "q" * 20 + "QQq")
 _lines = NativeKernel(BYTES, "lines", "Q" * 9 + "q" * 20 + "QQq" + "qq")
+_tile_lines = NativeKernel(BYTES, "tile_lines", "Q" * 9 + "q" * 20 + "QQq" + "qq")
 _extremes = NativeKernel(BYTES, "extremes", "QQQqq")
 _quantize = NativeKernel(BYTES, "quantize", "QQddqq")
 _bound_arrays, _bound_numbers = struct.Struct("=QQQQ").pack, struct.Struct("=QQQQQ" + "q" * 20 + "QQq").pack
@@ -38,6 +39,7 @@ _U1, _I1, _F4, _I4 = np.dtype("u1"), np.dtype("i1"), np.dtype("f4"), np.dtype("i
 _RANGES = {_U1: (0, 255), _I1: (-128, 127)}
 _INTEGERS, _FLOATS, _BYTES, _LOW_BYTES = range(4)  # kinds of results
 _MOST_ROWS, _CELLS, _FEW_ROWS = 252, 12, 16  # rows of a cell; enough cells; rows for which a matrix is not packed
+_TILE_ROWS, _TILE_DEPTH = 4, 64  # with tiles: the least rows for which it is not packed; numbers of a line in a tile
 _FLIP = 0x80808080  # of four bytes the highest bits
 _SHIFT = 128
 # Multiplications, and numbers to pack, for a second thread; numbers of a part of an array; bytes of packed windows.
@@ -165,6 +167,7 @@ class IntegerProducts:
 
     def __init__(self, device: Any) -> None:
         self._device = device
+        self._no_tiles = False  # True once the processor, or the system, has refused them
 
     def pack(self, b: np.ndarray) -> Packed | None:
         """Return matrices for the right side of products."""
@@ -200,22 +203,47 @@ class IntegerProducts:
         rows, or if the elements of a column do not lie side by side.
         """
         (depth, columns), rows = b.shape, a.size // max(1, a.shape[-1])
-        if rows > _FEW_ROWS or b.strides[0] != 1 or b.strides[1] < depth or a.ndim > 2 and not a.flags.c_contiguous:
+        if b.strides[0] != 1 or b.strides[1] < depth or a.ndim > 2 and not a.flags.c_contiguous:
             return None
         shape = *a.shape[:-1], columns
-        a, shift = _unsigned_rows(a.reshape(rows, depth))
+        a = a.reshape(rows, depth)
+        if rows >= _TILE_ROWS and a_zero is None and b_zero is None:
+            out = self._multiply_by_tiles(a, b, finish)
+            if out is not None:
+                return out.reshape(shape)
+        if rows > _FEW_ROWS:
+            return None
+        a, shift = _unsigned_rows(a)
+        out = self._run_lines(_lines, a, a.strides[0], rows, b, _shift_zero(a_zero, shift), b_zero, finish)
+        return None if out is None else out.reshape(shape)
+
+    def _multiply_by_tiles(self, a: np.ndarray, b: np.ndarray, finish: Any) -> np.ndarray | None:
+        """Return a product of signed levels, in which tiles read the columns of `b` as they lie; None without tiles."""
+        (rows, depth), rest = a.shape, -a.shape[1] % _TILE_DEPTH
+        if not a.dtype == b.dtype == _I1 or depth < _TILE_DEPTH or b.shape[1] < WIDE or instructions or self._no_tiles:
+            return None
+        packed = self.pack((np.pad(a, ((0, 0), (0, rest))) if rest else a).T)
+        if packed is None:
+            return None
+        out = self._run_lines(_tile_lines, packed.panels, 0, rows, b, (0, 0), None, finish)
+        self._no_tiles = out is None
+        return out
+
+    def _run_lines(
+        self, kernel: NativeKernel, a: np.ndarray, a_row: int, rows: int, b: np.ndarray, a_zero: tuple, b_zero: Any,
+        finish: Any,
+    ) -> np.ndarray | None:  # fmt: skip
+        """Return the product with a matrix whose columns a kernel reads as lines; None if it does not."""
+        depth, columns = b.shape
         out = np.empty((rows, columns), finish.dtype)
-        packed = Packed(b, b, (), depth, columns, _SHIFT if b.dtype == _U1 else 0)
-        a_zero, places = _shift_zero(a_zero, shift), np.zeros((1, 3), np.int64)
-        numbers, _, nbytes = _product_numbers(packed, a_zero, b_zero, finish, places, rows, a.strides[0], False, 0)
+        unpacked, places = Packed(b, b, (), depth, columns, _SHIFT if b.dtype == _U1 else 0), np.zeros((1, 3), np.int64)
+        numbers, _, nbytes = _product_numbers(unpacked, a_zero, b_zero, finish, places, rows, a_row, False, 0)
+        flip = _FLIP if unpacked.shift else 0
         try:
-            _lines(
-                self._device, -(-columns // WIDE), nbytes, a, b, 0, out, *numbers, b.strides[1],
-                _FLIP if packed.shift else 0,
-            )  # fmt: skip
+            done = kernel(self._device, -(-columns // WIDE), nbytes, a, b, 0, out, *numbers, b.strides[1], flip)
         except NotBuiltError:
             return None
-        return out.reshape(shape)
+        return out if done else None
 
     def _run(
         self, a: np.ndarray, packed: Packed, a_zero: tuple, b_zero: Any, finish: Any, out: np.ndarray,
@@ -333,6 +361,12 @@ class IntegerProducts:
     ) -> np.ndarray | None:
         """Return the product with packed weights of four bits."""
         return native_weight_only.multiply_int4(self._device, x, weight, group, factors)
+
+    def multiply_int4_levels(
+        self, levels: np.ndarray, packed: np.ndarray, group: int, columns: int
+    ) -> np.ndarray | None:  # fmt: skip
+        """Return sums of int32 numbers with weights of four bits, whose bytes and scales are float32 numbers."""
+        return native_weight_only.multiply_int4_levels(self._device, levels, packed, group, columns)
 
     def extremes(self, x: np.ndarray) -> tuple[Any, Any] | None:
         """Return the least and the greatest of float32 numbers; None also if one is NaN."""

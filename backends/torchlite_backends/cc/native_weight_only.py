@@ -1,4 +1,4 @@
-"""Products of a few float32 rows with weights of half precision, eight and four bits on the engine `cc`, see
+"""Products of a few rows with weights of half precision, eight and four bits on the engine `cc`, see
 `weight_only_source`.
 """
 
@@ -19,8 +19,9 @@ _by_rows = {
     for code, name in (("i1", "int8"), ("f2", "half"))
 }
 _int4 = NativeKernel(WEIGHT_ONLY, "int4_weight", "QQQQqqqq")
+_int4_levels = NativeKernel(WEIGHT_ONLY, "int4_levels", "QQQQqqqqq")
 # Rows of an item of weights, and of a block of int4 weights; bytes of weights for a second thread.
-_PART, _BLOCK, _SHARED = 16, 64, 1 << 19
+_PART, _BLOCK, _SHARED = 24, 64, 1 << 19
 
 
 def _threads(weight: np.ndarray) -> int:
@@ -49,6 +50,23 @@ def multiply_int4(
     items = -(-columns // _BLOCK)
     try:
         _int4(device, items, _threads(weight), x, weight, factors, out, rows, depth, columns, group)
+    except NotBuiltError:
+        return None
+    return out
+
+
+def multiply_int4_levels(
+    device: Any, levels: np.ndarray, packed: np.ndarray, group: int, columns: int
+) -> np.ndarray | None:  # fmt: skip
+    """Return sums of whole numbers, of int32, with weights of four bits, times the scales of their groups. packed: the
+    weights' bytes as float32, and the scales; None if the kernel is not built."""
+    rows, depth = levels.shape
+    out, size = np.empty((rows, columns), np.float32), columns * depth // 2
+    x = np.ascontiguousarray(levels.reshape(rows, -1, 2).swapaxes(1, 2))
+    items, threads = -(-columns // _PART), FORCE_THREADS if size * rows >= _SHARED else 0
+    scales = packed[size:]
+    try:
+        _int4_levels(device, items, threads, x, packed, scales, out, rows, depth, columns, group, _PART)
     except NotBuiltError:
         return None
     return out

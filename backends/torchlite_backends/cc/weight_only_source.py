@@ -1,7 +1,7 @@
 """C++ of products of float32 rows with weights of half precision, eight and four bits, which are converted in
 registers.
 
-Few rows read the weights once: four rows share each vector of weights. Sums are in float32.
+Few rows read the weights once: they share each vector of weights. Sums of floats are in float32.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ static inline V numbers_at(const uint16_t* w) {
 #endif
 }
 
-// out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight.
+// out = (x @ weight.T) * scales, of rows of `depth` numbers. An item is `part` rows of the weight. The order of a sum
+// does not depend on the other rows.
 struct Rows {
     const float* x;
     const void* weight;
@@ -76,43 +77,57 @@ struct Rows {
     float* out;
     i64 rows, depth, columns, part;
 };
-template <class T, int M> static inline void row_product(const Rows& of, const float* x, const T* w, float* out,
-    float scale) {
-    enum { STEPS = M < 3 ? 4 : 2 };
-    V sums[M][STEPS] = {};
+#if defined(__AVX512F__)
+enum { MOST_ROWS = 4, SUMS = 16 };  // rows that share a vector of weights, and sums that registers hold
+#else
+enum { MOST_ROWS = 4, SUMS = 4 };
+#endif
+// M rows with C rows of the weight.
+template <class T, int M, int C> static inline void few_products(const Rows& of, const float* x, const T* w, float* out,
+    const float* scales) {
+    V sums[C][M];
+    #pragma GCC unroll 8
+    for (int c = 0; c < C; c++)
+        #pragma GCC unroll 8
+        for (int m = 0; m < M; m++) sums[c][m] = V{};
     i64 k = 0;
-    for (; k + LANES * STEPS <= of.depth; k += LANES * STEPS)
-        #pragma GCC unroll 4
-        for (int s = 0; s < STEPS; s++) {
-            const V y = numbers_at(w + k + LANES * s);
-            #pragma GCC unroll 4
-            for (int m = 0; m < M; m++) sums[m][s] += Vector<float>::at(x + m * of.depth + k + LANES * s) * y;
+    for (; k + LANES <= of.depth; k += LANES) {
+        V y[C];
+        #pragma GCC unroll 8
+        for (int c = 0; c < C; c++) y[c] = numbers_at(w + c * of.depth + k);
+        #pragma GCC unroll 8
+        for (int m = 0; m < M; m++) {
+            const V v = Vector<float>::at(x + m * of.depth + k);
+            #pragma GCC unroll 8
+            for (int c = 0; c < C; c++) sums[c][m] += v * y[c];
         }
-    #pragma GCC unroll 4
-    for (int m = 0; m < M; m++) {
-        V all = sums[m][0];
-        #pragma GCC unroll 4
-        for (int s = 1; s < STEPS; s++) all += sums[m][s];
-        float total = added_up<float>(all);
-        for (i64 j = k; j < of.depth; j++) total += x[m * of.depth + j] * number_at(w + j);
-        out[m * of.columns] = total * scale;
     }
+    #pragma GCC unroll 8
+    for (int c = 0; c < C; c++)
+        #pragma GCC unroll 8
+        for (int m = 0; m < M; m++) {
+            float total = added_up<float>(sums[c][m]);
+            for (i64 j = k; j < of.depth; j++) total += x[m * of.depth + j] * number_at(w + c * of.depth + j);
+            out[m * of.columns + c] = total * scales[c];
+        }
+}
+template <class T, int M> static inline void some_products(const Rows& of, i64 r, i64 begin, i64 end) {
+    enum { C = SUMS / M < 8 ? SUMS / M : 8 };
+    const float* x = of.x + r * of.depth;
+    const T* w = (const T*)of.weight;
+    float* out = of.out + r * of.columns;
+    i64 c = begin;
+    for (; c + C <= end; c += C) few_products<T, M, C>(of, x, w + c * of.depth, out + c, of.scales + c);
+    for (; c < end; c++) few_products<T, M, 1>(of, x, w + c * of.depth, out + c, of.scales + c);
+}
+template <class T, int M = MOST_ROWS> static inline void last_products(const Rows& of, i64 r, i64 begin, i64 end) {
+    if (of.rows - r >= M) some_products<T, M>(of, r, begin, end);
+    else if constexpr (M > 1) last_products<T, M - 1>(of, r, begin, end);
 }
 template <class T> static int row_products(const Rows& of, i64 begin, i64 end) {
-    const i64 last = least(end * of.part, of.columns);
-    for (i64 r = 0; r < of.rows; r += TALL) {
-        const float* x = of.x + r * of.depth;
-        for (i64 c = begin * of.part; c < last; c++) {
-            const T* w = (const T*)of.weight + c * of.depth;
-            float* out = of.out + r * of.columns + c;
-            switch (least(TALL, of.rows - r)) {
-                case 1: row_product<T, 1>(of, x, w, out, of.scales[c]); break;
-                case 2: row_product<T, 2>(of, x, w, out, of.scales[c]); break;
-                case 3: row_product<T, 3>(of, x, w, out, of.scales[c]); break;
-                default: row_product<T, 4>(of, x, w, out, of.scales[c]);
-            }
-        }
-    }
+    for (i64 item = begin; item < end; item++)
+        for (i64 r = 0; r < of.rows; r += MOST_ROWS)
+            last_products<T>(of, r, item * of.part, least(of.columns, (item + 1) * of.part));
     return 0;
 }
 static int int8_weight(const Rows& of, i64 begin, i64 end) { return row_products<signed char>(of, begin, end); }
@@ -217,5 +232,35 @@ static int int4_weight(const Int4& of, i64 begin, i64 end) {
     return 0;
 }
 ENTRY(int4_weight, Int4)
+
+// out = sums of each group times its scale, of whole numbers with weights (number - 8). A float of `bytes` is a byte of
+// two weights. Of each row of `x` the numbers of even places come first. An item is `part` rows of the weight.
+struct Int4Levels {
+    const int* x;
+    const float *bytes, *scales;
+    float* out;
+    i64 rows, depth, columns, group, part;
+};
+static int int4_levels(const Int4Levels& of, i64 begin, i64 end) {
+    const i64 half = of.depth / 2, groups = of.depth / of.group, size = of.group / 2;
+    for (i64 c = begin * of.part; c < least(of.columns, end * of.part); c++) for (i64 r = 0; r < of.rows; r++) {
+        const int *even = of.x + r * of.depth, *odd = even + half;
+        const float *w = of.bytes + c * half, *scale = of.scales + c * groups;
+        float total = 0;
+        for (i64 g = 0; g < groups; g++, even += size, odd += size, w += size) {
+            int sum = 0;
+            for (i64 i = 0; i < size; i++) {
+                const int both = (int)w[i];
+                sum += even[i] * ((both & 15) - 8) + odd[i] * ((both >> 4 & 15) - 8);
+            }
+            float part = (float)sum * scale[g];
+            asm("" : "+m"(part));  // two roundings, as without an engine
+            total += part;
+        }
+        of.out[r * of.columns + c] = total;
+    }
+    return 0;
+}
+ENTRY(int4_levels, Int4Levels)
 """
 )

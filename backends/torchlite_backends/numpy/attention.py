@@ -4,6 +4,9 @@ The score matrix is never stored, so memory does not grow with the square of the
 once for all rows of a tile: small matrix products are 1.5 times as fast without transposed operands. In the backward
 pass the log-sum-exp of each row is an additional column of the queries, and the term subtracted from the weights'
 gradients an additional column of the result's: the products do the subtraction.
+
+Half precision is computed in float32. Where PyTorch's kernel of the CPU serves, weights are rounded to half precision
+before their product with the values, as there. They are relative to the greatest one so far, by 512 keys.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from torchlite._settings.thread_count import get_threads
 from .blas import single_threaded
 from .cache_blocking import get_scratch_buffer, parallel_for
 from .deterministic_gemm import MAX_GEMV_SIZE
+from .half_casts import cast_half
 from .row_blocks import F32, is_half, ones
 
 # Maximum score elements of a tile, unless it has the minimum rows: they fit in a core's cache, and with less work per
@@ -34,6 +38,8 @@ _TASKS = 4
 _TRANSPOSED = 32
 # Sums of exp(scores) that are neither too large nor too small to need no largest score subtracted.
 _LEAST, _MOST = 1e-8, 1e9
+# Keys that PyTorch takes at once, and the factor that splits a number after its first eight bits.
+_KEYS, _SPLIT = 512, np.float32(2**16 + 1)
 # Sums that are compared one by one: as Python numbers, up to 16 take less time than two reductions.
 _FEW_SUMS = 16
 _NOTHING = contextlib.nullcontext()
@@ -86,13 +92,13 @@ def _choose_part_count(length, most, times):
 class _Attention:
     """Queries, keys and values as (groups, heads, length, features), with their mask."""
 
-    def __init__(self, query, key, value, attn_mask, is_causal, scale):
+    def __init__(self, query, key, value, attn_mask, is_causal, scale, half=None):
         lead = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
         if attn_mask is not None and attn_mask.ndim > 2:
             lead = np.broadcast_shapes(lead, attn_mask.shape[:-2])
         self.lead, self.scale, self.is_causal = lead, query.dtype.type(scale), is_causal
         self.query, self.key, self.value = (_as_grouped_heads(a, lead) for a in (query, key, value))
-        self.dtype = query.dtype
+        self.dtype, self.half = query.dtype, half
         self.rows, self.columns = query.shape[-2], key.shape[-2]
         self.mask = (
             None
@@ -156,13 +162,26 @@ def _transpose_to_scratch(slot, x, one):
 
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
     if is_half(query.dtype):
-        out, lse = _sdpa(*(a.astype(F32) for a in (query, key, value)), attn_mask, is_causal, scale)
-        return out.astype(query.dtype), lse
+        half = query.dtype if _is_rounded(query, key, value) else None
+        out, lse = _attend(*(cast_half(a, F32) for a in (query, key, value)), attn_mask, is_causal, scale, half)
+        return cast_half(out, query.dtype), lse
+    return _attend(query, key, value, attn_mask, is_causal, scale)
+
+
+def _is_rounded(query, key, value):
+    """True for operands of which PyTorch's kernel of the CPU rounds the weights. It computes others in float32."""
+    if query.ndim != 4 or not query.shape[:2] == key.shape[:2] == value.shape[:2]:
+        return False
+    return query.shape[3] == key.shape[3] == value.shape[3]
+
+
+def _attend(query, key, value, attn_mask, is_causal, scale, half=None):
+    """`_sdpa` of float32 or float64. half: the dtype to which weights are rounded, None for none."""
     if attn_mask is None and not is_causal and query.ndim == 4 and query.shape[2] < _TRANSPOSED:
-        found = _attend_few_rows(query, key, value, query.dtype.type(scale))
+        found = _attend_few_rows(query, key, value, query.dtype.type(scale), half)
         if found is not None:
             return found
-    a = _Attention(query, key, value, attn_mask, is_causal, scale)
+    a = _Attention(query, key, value, attn_mask, is_causal, scale, half)
     out, lse = a.new_like(query, (*a.query.shape[:3], value.shape[-1])), np.empty(a.lead + (a.rows, 1), a.dtype)
     result = out.reshape(a.lead + out.shape[2:])
     if not a.columns or not out.size:
@@ -186,7 +205,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     return result, lse
 
 
-def _attend_few_rows(query, key, value, scale):
+def _attend_few_rows(query, key, value, scale, half):
     """`_sdpa` of few queries, as when text is generated: `_compute_forward_tile` for all of them in as few calls.
 
     None if that is not one tile, if heads broadcast, or if the largest scores are to be subtracted.
@@ -194,6 +213,8 @@ def _attend_few_rows(query, key, value, scale):
     groups, heads, rows, width = query.shape
     columns = key.shape[2]
     if key.shape[:2] != (groups, heads) or value.shape[:3] != key.shape[:3] or not value.shape[3]:
+        return None
+    if half is not None and columns > _KEYS:
         return None
     most = rows * columns * max(width, value.shape[3])
     if not 0 < groups * heads * most <= _SMALL or groups * heads * rows * columns > _TILE_SCORES:
@@ -205,6 +226,9 @@ def _attend_few_rows(query, key, value, scale):
         out = np.empty((groups, heads, rows, value.shape[3]), query.dtype)
     with single_threaded if most >= MAX_GEMV_SIZE else _NOTHING:
         scores = np.matmul(scaled, key.swapaxes(-1, -2))
+        if half is not None:
+            largest = np.maximum.reduce(scores, -1, keepdims=True)
+            np.subtract(scores, largest, scores)
         np.exp(scores, scores)
         total = np.vecdot(scores, ones(columns, query.dtype))
         if total.size > _FEW_SUMS:
@@ -213,10 +237,12 @@ def _attend_few_rows(query, key, value, scale):
             moderate = all(_LEAST < each < _MOST for each in total.ravel().tolist())
         if not moderate:
             return None
+        if half is not None:
+            _round_weights(scores, half)
         np.matmul(scores, value, out=out)
     total = total[..., None]
     np.divide(out, total, out)
-    return out, np.log(total)
+    return out, np.log(total) if half is None else np.log(total) + largest
 
 
 def _compute_forward_tile(a, out, sums, shifts, heads, chunks):
@@ -233,13 +259,16 @@ def _compute_forward_tile(a, out, sums, shifts, heads, chunks):
             out[:, :, rows],
         )
         np.matmul(scaled, keys[..., :seen], out=scores)
-        a.apply_mask(scores, heads, rows)
-        np.exp(scores, out=scores)
-        np.vecdot(scores, ones(seen, a.dtype), out=total[..., 0])
-        if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
-            np.matmul(scaled, keys[..., :seen], out=scores)
-            a.apply_mask(scores, heads, rows, any_score=True)
-            shifts.append((total, _compute_softmax_numerator(scores, total)))
+        a.apply_mask(scores, heads, rows, any_score=a.half is not None)
+        if a.half is not None:
+            shifts.append((total, _compute_rounded_numerator(scores, total, a.half)))
+        else:
+            np.exp(scores, out=scores)
+            np.vecdot(scores, ones(seen, a.dtype), out=total[..., 0])
+            if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
+                np.matmul(scaled, keys[..., :seen], out=scores)
+                a.apply_mask(scores, heads, rows, any_score=True)
+                shifts.append((total, _compute_softmax_numerator(scores, total)))
         np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)
         del scores  # the next rows take its memory
@@ -257,6 +286,44 @@ def _compute_softmax_numerator(scores, total):
     np.add.reduce(scores, -1, keepdims=True, out=total)
     total[total == 0] = 1
     return largest
+
+
+def _compute_rounded_numerator(scores, total, half):
+    """`_compute_softmax_numerator` with numbers rounded to half precision, relative to the maximum of their run
+    of keys and the runs before. The sums are those of numbers that are not rounded.
+    """
+    runs = [slice(k, k + _KEYS) for k in range(0, scores.shape[-1], _KEYS)]
+    maxima, sums = [], []
+    for run in runs:
+        part = scores[..., run]
+        largest = np.maximum.reduce(part, -1, keepdims=True)
+        if maxima:
+            np.maximum(largest, maxima[-1], out=largest)
+        maxima.append(largest)
+        np.subtract(part, np.where(largest == -np.inf, F32.type(0), largest), out=part)
+        np.exp(part, out=part)
+        sums.append(np.vecdot(part, ones(part.shape[-1], F32))[..., None])
+    _round_weights(scores, half)
+    last = np.where(maxima[-1] == -np.inf, F32.type(0), maxima[-1])
+    for run, largest, part in zip(runs[:-1], maxima, sums, strict=False):
+        factor = np.exp(largest - last)
+        part *= factor
+        scores[..., run] *= factor
+    np.copyto(total, functools.reduce(np.add, sums))
+    total[total == 0] = 1
+    return last
+
+
+def _round_weights(weights, half):
+    """Round numbers from 0 to 1, or NaN, to half precision, in place."""
+    if half.kind == "f":
+        np.copyto(weights, cast_half(cast_half(weights, half), F32))
+        return
+    # Of bfloat16, which has float32's range, the sum with a multiple of 2**16 leaves the bits (Dekker, 1971).
+    wide = get_scratch_buffer(2, weights.shape, F32)
+    np.multiply(weights, _SPLIT, out=wide)
+    np.subtract(wide, weights, out=weights)
+    np.subtract(wide, weights, out=weights)
 
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs, into=None):

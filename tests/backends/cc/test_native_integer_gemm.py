@@ -234,6 +234,27 @@ def test_few_rows_with_a_transposed_matrix(products, left, right, rows):
     assert np.array_equal(products.multiply_lines(stack, b, None, None, SUMS), stack.astype("i4") @ b.astype("i4"))
 
 
+@pytest.mark.parametrize("rows", [4, 16, 17, 32, 33, 70])
+def test_rows_with_a_transposed_matrix_of_signed_levels(products, rows):
+    """Tiles read the matrix as it lies. Without them more than 16 rows are left to `multiply`."""
+    rng = np.random.default_rng(rows)
+    tiles = native_integer_gemm.instructions == 0 and not products._no_tiles
+    for depth, columns in ((64, 32), (63, 40), (200, 33), (128, 65), (130, 200)):
+        wide = levels(rng, "i1", columns, depth + 5, extreme=True)
+        for a, b in (
+            (levels(rng, "i1", rows, depth, extreme=True), wide[:, :depth].T),
+            (levels(rng, "i1", depth, rows).T, np.ascontiguousarray(wide[:, :depth]).T),
+        ):
+            total = a.astype("i4") @ b.astype("i4")
+            got = products.multiply_lines(a, b, None, None, SUMS)
+            tiles = tiles and not products._no_tiles
+            assert (got is not None) == (rows <= 16 or tiles and depth >= 64)
+            assert got is None or np.array_equal(got, total)
+            bias, scale = rng.integers(-999, 999, columns).astype("i4"), rng.random(columns).astype("f4") / 5000
+            got = products.multiply_lines(a, b, None, None, Finish(bias, scale, None))
+            assert got is None or np.array_equal(got, (total + bias).astype("f4") * scale)
+
+
 @pytest.mark.parametrize("right", ["u1", "i1"])
 @pytest.mark.parametrize("shape", [(64, 32), (70, 33), (15, 64), (100, 100)])
 def test_packed_levels_of_transposed_matrices_are_given_back(products, right, shape):

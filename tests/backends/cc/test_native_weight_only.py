@@ -14,7 +14,7 @@ def engine_device():
     return Device()
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 8, 9, 33])
 @pytest.mark.parametrize(("columns", "depth"), [(1, 1), (17, 15), (33, 64), (16, 130), (70, 259)])
 def test_eight_bits(engine_device, rows, columns, depth):
     rng = np.random.default_rng(rows * depth)
@@ -24,7 +24,7 @@ def test_eight_bits(engine_device, rows, columns, depth):
     np.testing.assert_allclose(got, (x.astype("f8") @ weight.T) * scales, rtol=1e-5, atol=2e-3)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 6])
+@pytest.mark.parametrize("rows", [1, 3, 6, 20])
 @pytest.mark.parametrize(("columns", "depth"), [(17, 15), (33, 70), (70, 259)])
 def test_half_precision(engine_device, rows, columns, depth):
     """Infinite, denormal and negative numbers among them."""
@@ -36,6 +36,32 @@ def test_half_precision(engine_device, rows, columns, depth):
     got = native_weight_only.multiply_rows(engine_device, x, weight, scales)
     want = np.stack([row.astype("f8") @ weight.astype("f8").T for row in x])
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-2)
+
+
+def test_a_row_does_not_depend_on_the_other_rows(engine_device):
+    rng = np.random.default_rng(0)
+    x, scales = rng.normal(size=(21, 100)).astype("f4"), rng.random(50, "f4")
+    weight = rng.integers(-128, 127, (50, 100), "i1", endpoint=True)
+    whole = native_weight_only.multiply_rows(engine_device, x, weight, scales)
+    for rows in range(1, 21):
+        got = native_weight_only.multiply_rows(engine_device, x[:rows], weight, scales)
+        assert np.array_equal(got, whole[:rows])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@pytest.mark.parametrize(("columns", "depth", "group"), [(1, 32, 32), (30, 96, 32), (7, 6, 6), (50, 4096, 4096)])
+def test_levels_with_four_bits(engine_device, rows, columns, depth, group):
+    rng = np.random.default_rng(rows * columns)
+    levels = rng.choice(np.array([-255, -1, 0, 7, 255], "i4"), (rows, depth))
+    numbers = rng.choice([0, 3, 8, 15], (columns, depth))
+    scales = rng.normal(size=(columns, depth // group)).astype("f4")
+    packed = np.concatenate([(numbers[:, ::2] | numbers[:, 1::2] << 4).reshape(-1), scales.reshape(-1)]).astype("f4")
+    got = native_weight_only.multiply_int4_levels(engine_device, levels, packed, group, columns)
+    want = np.zeros((rows, columns), "f4")
+    for number, part in enumerate(range(0, depth, group)):
+        sums = levels[:, part : part + group] @ (numbers[:, part : part + group].T - 8)
+        want += sums.astype("f4") * scales[:, number]
+    assert np.array_equal(got, want)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6])

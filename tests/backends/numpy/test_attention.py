@@ -1,5 +1,6 @@
 """NumPy's attention in tiles against the composite: shapes on both sides of its rules, masks, layouts, odd numbers."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -190,3 +191,59 @@ def test_few_queries_have_the_bits_and_strides_of_a_tile(monkeypatch, shape, fro
     want = CPU._sdpa(query, key, value, None, False, width**-0.5)
     for one, other in zip(found, want, strict=True):
         assert one.tobytes() == other.tobytes() and (one.shape, one.strides) == (other.shape, other.strides)
+
+
+def attend_as_pytorch(q, k, v, mask, half):
+    """The result in float64 whose weights are rounded as PyTorch's kernel of the CPU rounds them, by 512 keys."""
+    scores = q.astype("f8") @ k.astype("f8").swapaxes(-1, -2) * q.shape[-1] ** -0.5
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    largest, sums, out = np.full((*scores.shape[:-1], 1), -np.inf), 0.0, 0.0
+    for start in range(0, scores.shape[-1], 512):
+        run = slice(start, start + 512)
+        now = np.maximum(largest, scores[..., run].max(-1, keepdims=True))
+        shift = np.where(now == -np.inf, 0, now)
+        weights, factor = np.exp(scores[..., run] - shift), np.exp(largest - shift)
+        sums = sums * factor + weights.sum(-1, keepdims=True)
+        out = out * factor + weights.astype("f4").astype(half).astype("f8") @ v[..., run, :].astype("f8")
+        largest = now
+    return out / np.where(sums == 0, 1, sums), np.log(np.where(sums == 0, 1, sums)) + np.where(sums == 0, 0, largest)
+
+
+@pytest.mark.parametrize("half", [ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize("kind", ["few rows", "plain", "causal", "mask", "many keys", "large scores"])
+def test_weights_of_half_precision_are_rounded(kind, half):
+    rows, keys = {"few rows": (3, 300), "many keys": (70, 1100)}.get(kind, (150, 200))
+    q, k, v = (x.astype(half) for x in arrays((2, 3, rows, 32), (2, 3, keys, 32), (2, 3, keys, 32), dtype="float32"))
+    if kind == "large scores":
+        q, v = (q.astype("f4") * 40).astype(half), v
+    mask = None
+    if kind == "mask":
+        mask = np.random.default_rng(3).random((rows, keys)) > 0.3
+        mask[::7] = False
+    seen = np.tri(rows, keys, dtype=bool) if kind == "causal" else mask
+    out, lse = CPU._sdpa(q, k, v, mask, kind == "causal", 32**-0.5)
+    want, sums = attend_as_pytorch(q, k, v, seen, half)
+    assert out.dtype == half and lse.dtype == np.float32
+    np.testing.assert_allclose(lse, sums, rtol=1e-5, atol=1e-5)
+    # Only numbers close to a tie may be rounded otherwise. Two of five differ where weights are not rounded.
+    expected = want.astype("f4").astype(half)
+    assert (out != expected).mean() < 0.03
+    np.testing.assert_allclose(out.astype("f4"), expected.astype("f4"), rtol=2.0**-7, atol=2.0**-12)
+
+
+@pytest.mark.parametrize("lead", [(3,), (2, 1, 3)])
+def test_weights_of_other_operands_stay_float32(lead):
+    """PyTorch computes them in float32, and rounds once."""
+    q, k, v = (x.astype("float16") for x in arrays((*lead, 50, 16), (*lead, 60, 16), (*lead, 60, 16), dtype="float32"))
+    out = CPU._sdpa(q, k, v, None, False, 0.25)[0]
+    wide = CPU._sdpa(*(x.astype("float32") for x in (q, k, v)), None, False, 0.25)[0]
+    assert np.array_equal(out, wide.astype("float16"))
+
+
+def test_half_precision_with_numbers_that_are_none():
+    q, k, v = (x.astype(ml_dtypes.bfloat16) for x in arrays(*[(1, 2, 40, 16)] * 3, dtype="float32"))
+    q[0, 0, 3, 0], v[0, 1, 39, 2] = np.nan, np.inf
+    out, lse = CPU._sdpa(q, k, v, None, True, 0.25)
+    out = out.astype("f4")
+    assert np.isnan(out[0, 0, 3]).all() and np.isfinite(out[0, 0, 4]).all() and np.isnan(lse[0, 0, 3, 0])
+    assert out[0, 1, 39, 2] == np.inf and np.isfinite(out[0, 1, 39, :2]).all()

@@ -45,3 +45,42 @@ def test_weights_do_not_become_floats_at_once(name):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak - own < 4 * n * 2048 / 3
+
+
+def quantized_row_product(x, numbers, scales, bias):
+    """The product of one row, in float64: levels of int8 by the row's range, and weights (number - 8) * scale."""
+    low, high = min(x.min(), 0.0), max(x.max(), 0.0)
+    factor = 1.0 if low == high else 255 / (high - low)
+    zero = -128 - low * factor if (low + high) * factor > 1 else 127 - high * factor
+    zero = np.rint(np.clip(zero, -128, 127))
+    product = x * factor
+    levels = np.clip(np.sign(product) * np.floor(abs(product) + 0.5) + zero, -128, 127) - zero
+    return ((numbers - 8) * scales) @ levels / factor + bias
+
+
+@pytest.mark.parametrize("block", [1, 1000, 1 << 18])
+@pytest.mark.parametrize(("columns", "depth", "group"), [(1, 32, 32), (30, 96, 32), (7, 6, 6), (5, 9000, 9000)])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_inputs_that_are_quantized(monkeypatch, block, columns, depth, group, with_bias):
+    monkeypatch.setattr(weight_only, "_BLOCK", block)
+    rng = np.random.default_rng(columns)
+    x = rng.normal(size=(4, depth)).astype("f4")
+    x[1], x[2] = abs(x[1]), 0
+    numbers, scales = rng.integers(0, 16, (columns, depth)), rng.random((columns, depth // group), "f4")
+    bias = rng.normal(size=columns).astype("f4") if with_bias else np.zeros(columns, "f4")
+    parts = numbers[:, ::2] | numbers[:, 1::2] << 4, scales, *([bias] if with_bias else [])
+    packed = np.concatenate([part.reshape(-1) for part in parts]).astype("f4")
+    got = weight_only._quantized_int4_product(x, packed, group, depth, columns)
+    assert got.dtype == "f4"
+    for row, found in zip(x.astype("f8"), got, strict=True):
+        expected = quantized_row_product(row, numbers, np.repeat(scales, group, 1), bias)
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-4)
+
+
+def test_a_row_with_nan_gives_nan():
+    packed = np.ones(2 * 16 + 2, "f4")
+    x = np.ones((2, 32), "f4")
+    x[0, 3] = np.nan
+    with np.errstate(invalid="ignore"):
+        got = weight_only._quantized_int4_product(x, packed, 32, 32, 2)
+    assert np.isnan(got[0]).all() and np.isfinite(got[1]).all()

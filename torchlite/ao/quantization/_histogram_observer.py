@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ from ._range_observers import _EPS, _ONE, UniformQuantizationObserverBase
 from .utils import _unseen, is_per_tensor
 
 _FINER = 16  # the parts of a bin that are moved to another histogram
+_PART, _TOGETHER = 1e-5, 1024  # the step from one quantile to the next, and quantiles whose bins are found at once
+
+
+def _bins_of_quantiles(counts: Any, total: float, first: float, step: float, side: Any) -> Iterator[tuple[float, int]]:
+    """Yield quantiles, each the sum of the one before it and a step, with the number of bins below. `counts` are sums
+    of bins.
+    """
+    while True:
+        quantiles = np.add.accumulate(np.array([first] + [step] * _TOGETHER))
+        first = float(quantiles[-1])
+        places = np.searchsorted(counts, (quantiles[1:] * total).astype(counts.dtype), side)
+        yield from zip(quantiles[1:].tolist(), places.tolist(), strict=True)
 
 
 class HistogramObserver(UniformQuantizationObserverBase):
@@ -87,18 +100,22 @@ class HistogramObserver(UniformQuantizationObserverBase):
         width = (self.max_val - self.min_val) / self.bins
         total = self.histogram.sum().item()
         counts = self.histogram.cumsum(0).cpu().numpy()
-        part, alpha, beta, start, end, least = 1e-5, 0.0, 1.0, 0, self.bins - 1, float("inf")
+        start, end, least = 0, self.bins - 1, float("inf")
+        lows, highs = (
+            _bins_of_quantiles(counts, total, *given) for given in ((0.0, _PART, "left"), (1.0, -_PART, "right"))
+        )
+        alpha, beta = 0.0, 1.0
+        (next_alpha, low), (next_beta, high) = next(lows), next(highs)
         while alpha < beta:
-            next_alpha, next_beta = alpha + part, beta - part
-            low, high = (np.asarray(x * total, counts.dtype) for x in (next_alpha, next_beta))
-            left = start + int(np.searchsorted(counts[start:end], low, side="left"))
-            right = start + int(np.searchsorted(counts[start + 1 : end + 1], high, side="right"))
+            left, right = min(max(low, start), end), min(max(high - 1, start), end)
             next_start, next_end = start, end
             if left - start > end - right:
                 next_start, alpha = left, next_alpha
+                next_alpha, low = next(lows)
             else:
                 next_end, beta = right, next_beta
-            if (next_start, next_end) == (start, end):
+                next_beta, high = next(highs)
+            if next_start == start and next_end == end:
                 continue
             error = self._compute_quantization_error(next_start, next_end)
             if error > least:

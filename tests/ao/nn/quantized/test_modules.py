@@ -77,6 +77,26 @@ def test_convolutions_pad(rank, padding_mode):
         layer(quantized(2, 2))
 
 
+@pytest.mark.parametrize("name", ["ConvAdd2d", "ConvAddReLU2d"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "reflect"])
+def test_convolutions_with_a_sum_pad(name, padding_mode):
+    layer = getattr(torch.ao.nn.intrinsic.quantized, name)(2, 4, 3, padding=1, padding_mode=padding_mode)
+    plain = nnq.Conv2d(2, 4, 3, padding=1, padding_mode=padding_mode)
+    weight = torch.quantize_per_tensor(torch.randn(4, 2, 3, 3) * 0.1, 0.01, 0, torch.qint8)
+    bias = torch.tensor([-0.5, 0.0, 0.5, 1.0])
+    for made in (layer, plain):
+        made.set_weight_bias(weight, bias)
+        made.scale, made.zero_point = 0.05, 60
+    x, extra = quantized(2, 2, 7, 6), quantized(2, 4, 7, 6)
+    total = plain(x).dequantize() + extra.dequantize()
+    expected = torch.quantize_per_tensor(total.relu() if "ReLU" in name else total, 0.05, 60, torch.quint8)
+    found = layer(x, extra)
+    assert found.shape == extra.shape
+    assert (found.int_repr().int() - expected.int_repr().int()).abs().max() <= 1
+    with pytest.raises(ValueError, match="Input shape must be"):
+        layer(quantized(2, 2), extra)
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_transposed_convolutions(rank):
     name, sizes = f"ConvTranspose{rank}d", (4, 3, 2)[:rank]
@@ -261,3 +281,25 @@ def test_networks_trained_with_rounding_are_converted():
 def test_unknown_dtypes_are_refused():
     with pytest.raises(ValueError, match="Unknown dtype specified for quantize_dynamic: torch.int8"):
         torch.ao.quantization.quantize_dynamic(torch.nn.Linear(2, 2), dtype=torch.int8)
+
+
+@pytest.mark.parametrize("kind", ["MovingAverageMinMaxObserver", "MovingAveragePerChannelMinMaxObserver"])
+@pytest.mark.parametrize("fake", [False, True])
+def test_weights_stay_in_the_range_of_their_observer(kind, fake):
+    """A moving average leaves numbers beyond its range."""
+    scheme = torch.per_channel_symmetric if "Channel" in kind else torch.per_tensor_symmetric
+    given = {"dtype": torch.qint8, "quant_min": -10, "quant_max": 10, "qscheme": scheme, "averaging_constant": 1.0}
+    make = getattr(torch.ao.quantization, kind).with_args(**given)
+    if fake:
+        given["observer"] = getattr(torch.ao.quantization, kind)
+        make = torch.ao.quantization.FakeQuantize.with_args(**given)
+    observer, weight = make(), torch.tensor([[-1000.0, 1000.0], [-500.0, 20.0]])
+    observer(weight)
+    found = torch.ao.nn.quantized.modules.utils._quantize_weight(weight * 1.2, observer).int_repr()
+    assert (found.min().item(), found.max().item()) == (-10, 10)
+    layer = torch.nn.Linear(2, 2)
+    layer.qconfig = torch.ao.quantization.QConfig(torch.ao.quantization.MinMaxObserver, make)
+    layer.activation_post_process = torch.ao.quantization.MinMaxObserver()
+    layer.activation_post_process(weight)
+    made = nnq.Linear.from_float(layer)
+    assert made.weight().int_repr().abs().max() == 10

@@ -89,20 +89,35 @@ def move_with(fn: Any, *tensors: Any) -> list[Any]:
 
 
 def quantize_weight(weight: Any, observer: Any) -> Any:
-    """Return a weight, quantized by the parameters that an observer of it found."""
+    """Return a weight, quantized by what an observer of it found, with levels of the observer's range."""
     scale, zero_point = observer.calculate_qparams()
     scheme = observer.qscheme
     if scheme in (torch.per_tensor_symmetric, torch.per_tensor_affine):
-        return torch.quantize_per_tensor(weight, float(scale), int(zero_point), observer.dtype)
+        made = torch.quantize_per_tensor(weight, float(scale), int(zero_point), observer.dtype)
+        levels = _levels_in_range(made, observer)
+        if levels is None:
+            return made
+        return torch._make_per_tensor_quantized_tensor(levels, float(scale), int(zero_point))
     if scheme in (torch.per_channel_symmetric, torch.per_channel_affine):
-        return torch.quantize_per_channel(
-            weight, scale.to(torch.double), zero_point.to(torch.int64), observer.ch_axis, observer.dtype
-        )
-    if scheme is torch.per_channel_affine_float_qparams:
-        return torch.quantize_per_channel(
-            weight, scale.to(torch.float), zero_point.to(torch.float), observer.ch_axis, observer.dtype
-        )
-    raise ValueError(f"Unexpected qscheme {scheme}")
+        parameters = scale.to(torch.double), zero_point.to(torch.int64)
+    elif scheme is torch.per_channel_affine_float_qparams:
+        parameters = scale.to(torch.float), zero_point.to(torch.float)
+    else:
+        raise ValueError(f"Unexpected qscheme {scheme}")
+    made = torch.quantize_per_channel(weight, *parameters, observer.ch_axis, observer.dtype)
+    levels = _levels_in_range(made, observer)
+    if levels is None:
+        return made
+    return torch._make_per_channel_quantized_tensor(levels, *parameters, axis=observer.ch_axis)
+
+
+def _levels_in_range(made: Any, observer: Any) -> Any:
+    """Return levels clamped to an observer's range; None for all of the dtype's, and for fewer than 8 bits."""
+    observer = getattr(observer, "activation_post_process", observer)
+    if made.dtype not in (torch.qint8, torch.quint8, torch.qint32):
+        return None
+    low, high, info = observer.quant_min, observer.quant_max, torch.iinfo(made.dtype)
+    return made.int_repr().clamp(low, high) if low > info.min or high < info.max else None
 
 
 _quantize_weight = quantize_weight

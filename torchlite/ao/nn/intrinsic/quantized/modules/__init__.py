@@ -180,12 +180,12 @@ class ConvAdd2d(conv.Conv2d):
     _op = "conv2d_add"
 
     def _tl_script_text(self) -> tuple[str, str, str]:
-        arguments = "input, extra_input, self._packed_params, self.scale, self.zero_point"
+        arguments = f"{self._padded_text()}, extra_input, self._packed_params, self.scale, self.zero_point"
         return "input: Tensor, extra_input: Tensor", f"return ops.quantized.{self._op}({arguments})", "Tensor"
 
     def forward(self, input: Tensor, extra_input: Tensor) -> Tensor:  # type: ignore[override]
         compute = getattr(torch.ops.quantized, self._op)
-        return compute(input, extra_input, self._packed_params, self.scale, self.zero_point)
+        return compute(self._padded(input), extra_input, self._packed_params, self.scale, self.zero_point)
 
     def _get_name(self) -> str:
         return "QuantizedConvAdd2d"
