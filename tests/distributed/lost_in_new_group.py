@@ -1,4 +1,4 @@
-"""A rank that is killed while the others make a group with it: `lost_in_new_group.py ADDRESS RANK SIZE LOST SECONDS`."""
+"""A rank that is killed while others make a group with it: `lost_in_new_group.py ADDRESS RANK SIZE LOST SECONDS`."""
 
 from __future__ import annotations
 
