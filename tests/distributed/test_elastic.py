@@ -153,6 +153,18 @@ def test_flags_of_the_meeting():
             launcher.run(parse(["--nnodes=1:2", *flags, "x.py"]))
 
 
+def test_variables_are_defaults_of_flags(monkeypatch):
+    """As Kubeflow's PyTorchJob and TorchX tell torchrun."""
+    told = "NNODES=1:4 NPROC_PER_NODE=2 RDZV_BACKEND=c10d RDZV_ENDPOINT=node1:29400 MAX_RESTARTS=3 NODE_RANK=1 MODULE=1"
+    for word in f"{told} STANDALONE=0 TEE=3 LOG_DIR=logs".split():
+        monkeypatch.setenv(*f"PET_{word}".split("="))
+    found = launcher.get_args_parser().parse_args(["--max-restarts", "5", "x"])
+    assert (found.nnodes, found.nproc_per_node) == ("1:4", "2")
+    assert (found.rdzv_backend, found.rdzv_endpoint) == ("c10d", "node1:29400")
+    assert (found.max_restarts, found.node_rank, found.tee, found.log_dir) == (5, 1, "3", "logs")
+    assert found.module and not found.standalone
+
+
 def meet(store, low, high, size, **limits):
     """Meetings of several machines of one store."""
     settings = Settings(**{"join_timeout": 2.0, "last_call_timeout": 0.2, "keep_alive_interval": 0.1, **limits})

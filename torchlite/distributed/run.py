@@ -38,7 +38,7 @@ __all__ = ["get_args_parser", "main", "run"]
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the command line of `torchlite-run`.
+    """Returns the parser of the command line of `torchlite-run`. Variables such as PET_NNODES are the flags' defaults.
 
     Example:
         >>> from torchlite.distributed.run import get_args_parser
@@ -48,7 +48,11 @@ def get_args_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("torchlite-run", description="Start a program in several processes.")
 
     def flag(name: str, *others: str, **options: Any) -> None:
-        parser.add_argument(*others, f"--{name}", f"--{name.replace('-', '_')}", **options)
+        plain = name.replace("-", "_")
+        text = os.environ.get(f"PET_{plain.upper()}")
+        if text is not None:  # as torchrun, which Kubeflow and TorchX tell so
+            options["default"] = bool(int(text)) if options.get("action") == "store_true" else text
+        parser.add_argument(*others, f"--{name}", *([f"--{plain}"] if plain != name else []), **options)
 
     flag("nnodes", default="1:1", help="number of machines, N or MIN:MAX")
     flag("nproc-per-node", default="1", help="processes on each machine: a number, auto, cpu or gpu")
@@ -70,8 +74,8 @@ def get_args_parser() -> argparse.ArgumentParser:
     flag("no-python", action="store_true", help="the program is a command of its own")
     flag("run-path", action="store_true", help="taken: scripts are run so")
     flag("log-dir", default=None, help="the folder of the files that --tee and --redirects write")
-    parser.add_argument("-r", "--redirects", default="0", help="write output (1), errors (2), both (3) to files")
-    parser.add_argument("-t", "--tee", default="0", help="write to files and show, each line with its process")
+    flag("redirects", "-r", default="0", help="write output (1), errors (2), both (3) to files")
+    flag("tee", "-t", default="0", help="write to files and show, each line with its process")
     parser.add_argument("training_script", help="the program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
