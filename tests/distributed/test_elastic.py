@@ -114,7 +114,8 @@ def test_machines_with_numbers_and_an_address(tmp_path):
     program.write_text(
         "import os\nimport torchlite as torch, torchlite.distributed as dist\ndist.init_process_group('gloo')\n"
         "x = torch.ones(1)\ndist.all_reduce(x)\n"
-        "print(*map(os.environ.get, ('GROUP_RANK', 'RANK', 'LOCAL_RANK')), int(x), flush=True)\n"
+        "words = [*map(os.environ.get, ('GROUP_RANK', 'RANK', 'LOCAL_RANK')), str(int(x))]\n"
+        "os.write(1, (' '.join(words) + '\\n').encode())\n"  # in one piece, between those of the other process
     )
     command = [sys.executable, "-m", "torchlite.distributed.run", "--nnodes=2", "--nproc-per-node=2"]
     started = []
@@ -191,7 +192,7 @@ def test_rounds_of_machines():
         second.join(2, lambda: False)
     assert first.must_meet_again(alone.number)  # the second waits
     both = join_all([first, second])
-    assert [place.number for place in both] == [alone.number + 1] * 2 and [place.index for place in both] == [0, 1]
+    assert [place.number for place in both] == [alone.number + 1] * 2 and [place.node for place in both] == [0, 1]
     assert not first.must_meet_again(both[0].number)
     first.close("it failed")
     with pytest.raises(RunClosed, match="it failed"):
@@ -201,7 +202,7 @@ def test_rounds_of_machines():
 def test_the_end_of_a_run_is_that_of_all_machines():
     meetings = meet(HashStore(), 2, 2, 2)
     rounds = join_all(meetings)
-    assert {place.index for place in rounds} == {0, 1}
+    assert {place.node for place in rounds} == {0, 1}
     assert not meetings[0].end_round(rounds[0].number)
     assert meetings[1].end_round(rounds[1].number) and meetings[0].end_round(rounds[0].number)
     with pytest.raises(RunClosed, match="^$"):

@@ -36,8 +36,8 @@ class Workers:
     """The processes of a round on this machine."""
 
     def __init__(self, options: dict[str, Any], place: Round, command: list[str]) -> None:
-        before = sum(machine.processes for machine in place.machines[: place.index])
-        size, own = sum(machine.processes for machine in place.machines), place.machines[place.index].processes
+        before = sum(machine.processes for machine in place.machines[: place.node])
+        size, own = sum(machine.processes for machine in place.machines), place.machines[place.node].processes
         first = place.machines[0]
         self._options = {
             **options,
@@ -46,7 +46,7 @@ class Workers:
             "master_port": first.port,
         }
         self._places = [
-            {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.index}
+            {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.node}
             for local in range(own)
         ]
         self._round = place.number

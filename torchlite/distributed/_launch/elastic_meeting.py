@@ -53,11 +53,11 @@ class Machine(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A closed round: its machines in the order of their ranks, and the index of this one."""
+    """A closed round: its machines in the order of their ranks, and the number of this one among them."""
 
     number: int
     machines: list[Machine]
-    index: int
+    node: int
 
 
 class RunClosed(Exception):
