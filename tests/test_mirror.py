@@ -47,7 +47,7 @@ SUBJECTS = {
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
     "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
-    "distributed": "by_hand faults hosts_page missing_ranks signals",
+    "distributed": "by_hand faults hosts_page missing_ranks ray_train signals trainers",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers small_concentrations",
     "dynamo": "adversarial_aliases adversarial_gradients adversarial_objects adversarial_programs "

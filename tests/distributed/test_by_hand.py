@@ -15,6 +15,7 @@ from tests.distributed.rank_launcher import ROOT, environment, needs_mpi
 
 pytestmark = needs_mpi
 PROGRAM = str(ROOT / "tests" / "distributed" / "by_hand.py")
+LOST = str(ROOT / "tests" / "distributed" / "lost_in_new_group.py")
 
 
 def free_port():
@@ -23,11 +24,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def begin(kind, address, rank, size, seconds=60, **variables):
-    command = [sys.executable, PROGRAM, kind, str(address), str(rank), str(size), str(seconds)]
+def start(*words, **variables):
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(**variables), cwd=ROOT
-    )
+        [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=environment(**variables), cwd=ROOT,
+    )  # fmt: skip
+
+
+def begin(kind, address, rank, size, seconds=60, steps=5, **variables):
+    return start(PROGRAM, kind, address, rank, size, seconds, steps, **variables)
 
 
 def end(processes, seconds=90):
@@ -73,6 +78,56 @@ def test_two_ranks_meet_by_a_file_that_goes(tmp_path):
     path = tmp_path / "meeting"
     check_losses(*end([begin("file", path, rank, 2) for rank in range(2)]))
     assert not path.exists()
+
+
+def test_a_file_of_a_run_that_was_killed_is_an_error(tmp_path):
+    path = tmp_path / "meeting"
+    killed = [begin("file", path, rank, 2, steps=200_000) for rank in range(2)]
+    try:
+        for process in killed:
+            assert any(line.startswith("joined") for line in process.stdout)
+    finally:
+        for process in killed:
+            process.kill()
+            process.communicate()
+    began = time.monotonic()
+    codes, outputs = end([begin("file", path, rank, 2) for rank in range(2)])
+    assert codes == [1, 1] and time.monotonic() - began < 50
+    for rank, output in enumerate(outputs):
+        words = (
+            rf"is complete, with process {killed[rank].pid} on \S+ as rank {rank}: .* Delete the file of an earlier run"
+        )
+        assert re.search(words, output), output
+    path.unlink()
+    check_losses(*end([begin("file", path, rank, 2) for rank in range(2)]))
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_a_file_of_a_run_that_did_not_begin(tmp_path, early):
+    path = tmp_path / "meeting"
+    killed = begin("file", path, early, 2)
+    try:
+        while not path.exists() or path.stat().st_size < 100:
+            assert killed.poll() is None
+            time.sleep(0.05)
+    finally:
+        killed.kill()
+        killed.communicate()
+    check_losses(*end([begin("file", path, rank, 2) for rank in range(2)]))
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_rank_that_is_killed_while_a_group_is_made(lost):
+    address = f"localhost:{free_port()}"
+    codes, outputs = end([start(LOST, address, rank, 3, lost, 4) for rank in range(3)])
+    assert codes.pop(lost) == -9 and all(codes), outputs
+    del outputs[lost]
+    words = (
+        r"DistBackendError: Timed out while making process group 1: the ranks \[0, 1, 2\] met, but did not make the "
+        rf"group within 4.0 seconds. These ranks ended, or cannot be reached: \[{lost}\]"
+    )
+    for output in outputs:
+        assert re.search(words, output) and 4 <= float(re.search(r"after (\S+) seconds", output).group(1)) < 20, output
 
 
 def test_ranks_that_disagree_about_the_size():

@@ -74,7 +74,7 @@ def test_a_link_that_is_cut_for_good(two):
     for process in started:
         wait_until_training(process)
     two.link(1, "down")
-    check_timeouts(started, 90)
+    check_timeouts(started, 25)
 
 
 @pytest.mark.night
@@ -84,7 +84,7 @@ def test_a_machine_whose_processes_are_killed(two, killed):
     for process in started:
         wait_until_training(process)
     started[killed].send_signal(signal.SIGKILL)
-    check_timeouts([started[1 - killed]], 90)
+    check_timeouts([started[1 - killed]], 25)
 
 
 @pytest.mark.night

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 from typing import Any
 
+from .._settings.importable_module import ImportableModule
 from ..func import _vmap
 
 
-class _ForwardingModule(ModuleType):
+class _ForwardingModule(ImportableModule):
     """Module type that forwards assignments to the module that `vmap` reads."""
 
     def __getattr__(self, name: str) -> Any:

@@ -9,6 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from .importable_module import ImportableModule
+
 # To be removed with release 0.3.
 MOVED = {
     "torchlite._command": "torchlite._cli",
@@ -25,7 +27,7 @@ MOVED = {
 }
 
 
-class _MovedModule(ModuleType):
+class _MovedModule(ImportableModule):
     """A module under its old name: attributes are those of the module at the new path."""
 
     __path__: list[str] = []  # submodules come from the finder, not from a folder, which would load them twice

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-import types
 
 from .._settings.backend_flags import FLAGS
+from .._settings.importable_module import ImportableModule
 from .._settings.module_dir import make_module_dir
 from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # imported by MONAI
 from ._flag_properties import disable_global_flags, flags_frozen
@@ -16,7 +16,7 @@ from ._flag_properties import disable_global_flags, flags_frozen
 _NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized")
 
 
-class _Backends(types.ModuleType):
+class _Backends(ImportableModule):
     @property
     def fp32_precision(self) -> str:
         """The default precision of float32 products: "none", "ieee" or "tf32". More specific settings override it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import types
 from collections.abc import Iterator
 from typing import Any
 
 from .._settings.backend_flags import FLAGS
+from .._settings.importable_module import ImportableModule
 
 
 def disable_global_flags() -> None:
@@ -46,7 +46,7 @@ def allow_mutation() -> Iterator[None]:
         FLAGS.flags_frozen = before
 
 
-class SwitchModule(types.ModuleType):
+class SwitchModule(ImportableModule):
     """A module whose properties are switches."""
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-import types
 
 from .._settings.backend_flags import FLAGS
+from .._settings.importable_module import ImportableModule
 
 _ENGINES = ("qnnpack", "onednn", "x86", "fbgemm")
 
 
-class _Quantized(types.ModuleType):
+class _Quantized(ImportableModule):
     @property
     def engine(self) -> str:
         """The engine's name: "x86" by default. RuntimeError for a name that is not an engine's."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-import types
+
+from .._settings.importable_module import ImportableModule
 
 
-class _Xnnpack(types.ModuleType):
+class _Xnnpack(ImportableModule):
     @property
     def enabled(self) -> bool:
         """False. RuntimeError for an assignment."""

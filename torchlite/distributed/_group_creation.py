@@ -259,6 +259,8 @@ def _make_communicator(backend: str, ranks: list[int], name: str, limit: float, 
         return find_transport(backend).world(limit) if everyone else find_transport(backend).group(ranks, name, limit)
     except TimeoutError as error:
         raise DistBackendError(f"Timed out while making process group {name}: {error}") from None
+    except ConnectionError as error:
+        raise DistBackendError(f"A process was lost while making process group {name}: {error}") from None
 
 
 def _make_plugin_backend(

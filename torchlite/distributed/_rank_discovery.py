@@ -84,20 +84,21 @@ def _join_world(messages: Any, init_method: str | None, rank: int, size: int, st
     from ._rendezvous_handlers import rendezvous
     from ._stores import FileStore, PrefixStore
 
-    url = "env://" if init_method is None else init_method
+    url, file = "env://" if init_method is None else init_method, ""
     if store is None and url.startswith("env:"):
         master_from_environment()  # an unset variable is reported before an absent library
     if why := messages.why_not():
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
     if store is None:
         store, rank, size = next(rendezvous(url, rank, size, timeout=timeout, _wait_for_workers=False))
-        if isinstance(store, FileStore) and rank == 0:
-            atexit.register(_remove_file, store.path)  # after MPI's end, at which all ranks meet
+        file = store.path if isinstance(store, FileStore) and rank == 0 else ""
     seconds = timeout.total_seconds()
     try:
         messages.join(rank, size, PrefixStore("torchlite_mpi", store), seconds)
     except TimeoutError as error:
         raise DistStoreError(f"Timed out after {round(seconds)} seconds waiting for clients. {error}") from None
+    if file:
+        atexit.register(_remove_file, file)
     return store
 
 

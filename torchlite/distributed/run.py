@@ -1,8 +1,9 @@
 """`python -m torchlite.distributed.run` and `torchlite-run`: launch a program in several processes.
 
-The flags are torchrun's. `mpiexec` starts the processes, on this machine or on those of `--hostfile`; RANK, LOCAL_RANK,
-WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT describe them. When one fails the others are ended, and an
-error names the failed one and its cause; with `--max-restarts` all are restarted.
+The flags are torchrun's. `mpiexec` starts the processes, on this machine or on those of `--hostfile`. Where the command
+runs on each machine, with `--rdzv-backend c10d` or with `--node-rank` and `--master-addr`, each starts its own.
+RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT describe the processes. When one fails the
+others are ended, and an error names the failed one and its cause; with `--max-restarts` all are restarted.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ._launch.mpiexec_launcher import (
     describe_failure,
     find_mpiexec,
     mpi_command,
+    program_command,
     rank_command,
     read_hosts,
 )
@@ -36,7 +38,7 @@ __all__ = ["get_args_parser", "main", "run"]
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the command line of `torchlite-run`.
+    """Returns the parser of the command line of `torchlite-run`. Variables such as PET_NNODES are the flags' defaults.
 
     Example:
         >>> from torchlite.distributed.run import get_args_parser
@@ -46,29 +48,34 @@ def get_args_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("torchlite-run", description="Start a program in several processes.")
 
     def flag(name: str, *others: str, **options: Any) -> None:
-        parser.add_argument(*others, f"--{name}", f"--{name.replace('-', '_')}", **options)
+        plain = name.replace("-", "_")
+        text = os.environ.get(f"PET_{plain.upper()}")
+        if text is not None:  # as torchrun, which Kubeflow and TorchX tell so
+            options["default"] = bool(int(text)) if options.get("action") == "store_true" else text
+        parser.add_argument(*others, f"--{name}", *([f"--{plain}"] if plain != name else []), **options)
 
     flag("nnodes", default="1:1", help="number of machines, N or MIN:MAX")
     flag("nproc-per-node", default="1", help="processes on each machine: a number, auto, cpu or gpu")
     flag("hostfile", help="a file that names the machines, one a line: name, name:4 or name slots=4")
-    flag("node-rank", type=int, default=0, help="this machine's number; all processes are started by machine 0")
-    flag("master-addr", default="127.0.0.1", help="what MASTER_ADDR says")
-    flag("master-port", type=int, default=29500, help="what MASTER_PORT says")
+    flag("node-rank", type=int, default=0, help="this machine's number, where each machine runs this command")
+    flag("master-addr", default="127.0.0.1", help="what MASTER_ADDR says, or where several machines meet")
+    flag("master-port", type=int, default=29500, help="what MASTER_PORT says, or where several machines meet")
+    flag("local-addr", default="", help="this machine's address, which the others reach")
     flag("standalone", action="store_true", help="one machine, and a free port as MASTER_PORT")
     flag("max-restarts", type=int, default=0, help="how often all start again after a process failed")
     flag("monitor-interval", type=float, default=0.1, help="taken, but not needed")
-    flag("rdzv-backend", default="static", help="taken, but mpiexec connects the processes")
-    flag("rdzv-endpoint", default="", help="host:port for MASTER_ADDR and MASTER_PORT")
+    flag("rdzv-backend", default="static", help="c10d: each of several machines runs this command")
+    flag("rdzv-endpoint", default="", help="host:port where the machines meet, or for MASTER_ADDR and MASTER_PORT")
     flag("rdzv-id", default="none", help="the run's name")
-    flag("rdzv-conf", default="", help="taken, but mpiexec connects the processes")
+    flag("rdzv-conf", default="", help="limits of the meeting in seconds, such as join_timeout=600")
     flag("role", default="default", help="the word before the number in front of lines of output")
     flag("start-method", default="spawn", choices=["spawn", "fork", "forkserver"], help="taken, but not needed")
     flag("module", "-m", action="store_true", help="the program is a module, as for python -m")
     flag("no-python", action="store_true", help="the program is a command of its own")
     flag("run-path", action="store_true", help="taken: scripts are run so")
     flag("log-dir", default=None, help="the folder of the files that --tee and --redirects write")
-    parser.add_argument("-r", "--redirects", default="0", help="write output (1), errors (2), both (3) to files")
-    parser.add_argument("-t", "--tee", default="0", help="write to files and show, each line with its process")
+    flag("redirects", "-r", default="0", help="write output (1), errors (2), both (3) to files")
+    flag("tee", "-t", default="0", help="write to files and show, each line with its process")
     parser.add_argument("training_script", help="the program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -122,6 +129,30 @@ def _parse_hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None,
             f"--nnodes {args.nnodes} asks for {low} machines, but {args.hostfile} names {len(found.names)}"
         )
     return Hosts(found.names[:high], found.slots[:high]), min(high, len(found.names))
+
+
+def _find_endpoint(args: argparse.Namespace) -> tuple[str, int] | None:
+    """Return where several machines meet that each run this command; None if mpiexec starts all processes."""
+    if args.standalone or args.hostfile is not None or _parse_nnodes(args.nnodes)[1] < 2:
+        return None
+    if args.rdzv_backend not in ("c10d", "static"):
+        raise ValueError(f"--rdzv-backend {args.rdzv_backend}: machines meet by c10d or static")
+    if args.rdzv_endpoint:
+        host, port = _parse_endpoint(args.rdzv_endpoint)
+        return host, port or (29400 if args.rdzv_backend == "c10d" else args.master_port)
+    if args.rdzv_backend == "c10d":
+        raise ValueError("--rdzv-backend c10d needs --rdzv-endpoint HOST:PORT, the address of one of the machines")
+    return None if args.master_addr == "127.0.0.1" else (args.master_addr, args.master_port)
+
+
+def _parse_endpoint(text: str) -> tuple[str, int]:
+    """Return host and port of host:port; 0 without one."""
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, "0"
+    if not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"--rdzv-endpoint {text!r} is not HOST:PORT")
+    return host.strip("[]"), int(port)
 
 
 def _find_free_port() -> int:
@@ -184,24 +215,11 @@ def run(args: argparse.Namespace) -> int:
         args: What the parser of `get_args_parser` returns.
     """
     per_node = _parse_processes_per_node(args.nproc_per_node)
-    hosts, nodes = _parse_hosts(args, per_node)
-    if args.node_rank:
-        print(f"torchlite-run: machine 0 starts the processes of all: nothing to do on machine {args.node_rank}")
-        return 0
-    size = sum(hosts.slots) if hosts is not None else nodes * per_node
-    address, port = args.master_addr, _find_free_port() if args.standalone else args.master_port
-    if args.rdzv_endpoint:
-        address, _, given = args.rdzv_endpoint.partition(":")
-        port = int(given) if given and int(given) else port
-    elif hosts is not None and address == "127.0.0.1":
-        address = hosts.names[0]
-    run_id = args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12]
+    endpoint = _find_endpoint(args)
+    run_id = args.rdzv_id if args.rdzv_id != "none" or endpoint is not None else uuid.uuid4().hex[:12]
     options = {
         "per_node": per_node,
-        "nodes": nodes,
         "role": args.role,
-        "master_addr": address,
-        "master_port": port,
         "run_id": run_id,
         "restart": 0,
         "max_restarts": args.max_restarts,
@@ -211,8 +229,30 @@ def run(args: argparse.Namespace) -> int:
         "folder": process_folder(),
         "launcher": os.getpid(),
     }
-    before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
+    if endpoint is None:
+        return _run_by_mpiexec(args, per_node, options, program)
+    from ._launch.elastic_agent import Settings, run_elastic
+
+    command = program_command(program, not args.no_python, args.module)
+    machines, settings = _parse_nnodes(args.nnodes), Settings.parse(args.rdzv_conf)
+    return run_elastic(endpoint, machines, args.node_rank, options | {"local_addr": args.local_addr}, command, settings)
+
+
+def _run_by_mpiexec(args: argparse.Namespace, per_node: int, options: dict[str, Any], program: list[str]) -> int:
+    hosts, nodes = _parse_hosts(args, per_node)
+    if args.node_rank:
+        print(f"torchlite-run: machine 0 starts the processes of all: nothing to do on machine {args.node_rank}")
+        return 0
+    size = sum(hosts.slots) if hosts is not None else nodes * per_node
+    address, port = args.master_addr, _find_free_port() if args.standalone else args.master_port
+    if args.rdzv_endpoint:
+        address, given = _parse_endpoint(args.rdzv_endpoint)
+        port = given or port
+    elif hosts is not None and address == "127.0.0.1":
+        address = hosts.names[0]
+    options |= {"nodes": nodes, "master_addr": address, "master_port": port}
+    before = mpi_command(find_mpiexec(), size, per_node, hosts)
     clear_shared_memory()
     with _Signals() as signals:
         for restart in range(args.max_restarts + 1):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-import types
 from typing import TYPE_CHECKING, Any
+
+from .._settings.importable_module import ImportableModule
 
 _MODULE_OF = {
     "Adadelta": "adadelta", "Adafactor": "_adafactor", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adamw",
@@ -52,7 +53,7 @@ else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-class _LazyModule(types.ModuleType):
+class _LazyModule(ImportableModule):
     """A module whose `vars` list every public name. Access to `vars` loads the missing ones."""
 
     @property
@@ -66,7 +67,7 @@ sys.modules[__name__].__class__ = _LazyModule
 
 
 # What this module imports for itself, and the modules of one class each.
-_INTERNAL = {"Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "types", *_MODULES} - {*__all__}
+_INTERNAL = {"Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "ImportableModule", *_MODULES} - {*__all__}
 
 
 def __dir__() -> list[str]:

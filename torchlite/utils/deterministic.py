@@ -9,14 +9,14 @@ True
 from __future__ import annotations
 
 import sys
-import types
 
 from torchlite._settings.module_dir import make_module_dir
 
 from .._settings.backend_flags import FLAGS
+from .._settings.importable_module import ImportableModule
 
 
-class _Module(types.ModuleType):
+class _Module(ImportableModule):
     @property
     def fill_uninitialized_memory(self) -> bool:
         """True if memory that is not set is filled in deterministic mode."""

@@ -33,6 +33,7 @@ class PMIServer:
 
     def __init__(self, store: Any, rank: int, nodes: Sequence[int], name: str) -> None:
         self._store, self._size = store, len(nodes)
+        self.local_rank_and_size = nodes[:rank].count(nodes[rank]), nodes.count(nodes[rank])
         self._mapping, self._barriers = node_mapping(nodes), 0
         self._socket, theirs = socket.socketpair()
         self._fail: Callable[[str], None] = lambda why: None

@@ -28,6 +28,8 @@ _yield = getattr(os, "sched_yield", None) or (lambda: time.sleep(0))
 class Request:
     """A message or collective in flight; it keeps its arrays alive."""
 
+    gave_up = False  # whether a wait of this process has ended by its limit
+
     def __init__(self, request: MPI.Request, kept: tuple[Any, ...], written: int = 0) -> None:
         self._test: Callable[[], bool] = request.Test
         self._request = request
@@ -63,6 +65,8 @@ class Request:
             start = now if start is None else start
             waited = now - start
             if limit is not None and waited >= limit:
+                if limit > 0.0:
+                    Request.gave_up = True
                 return False
             if waited >= moving:
                 eager = 1

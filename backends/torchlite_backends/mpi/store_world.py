@@ -1,7 +1,8 @@
 """A world of processes that no launcher of MPI started: they find each other by a store that all have.
 
-Each rank writes who it is. Rank 0 waits for all, and then writes the list of them, which makes the world: a rank that
-is not in the list has come too late, or twice. After that MPI is served by `pmi_server` over the same store.
+Each rank writes who it is, and which process it saw as rank 0. Rank 0 waits for all that saw it, so what an earlier run
+left in a file does not count. It then writes the list of them, which makes the world: a rank that is not in the list
+has come too late, or twice. After that MPI is served by `pmi_server` over the same store.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from torchlite._settings.mpich_shared_memory import clear_shared_memory
 from .pmi_server import PMIServer
 
 _MAX_PAUSE = 0.05  # seconds between two looks at the store
-_MEMBER = re.compile(rb"(\d{1,9}) (\d{1,9}) ([0-9a-f]{32}) (\d{1,20}) ([!-~]{1,255}) ([!-~]{1,600})")
+_MEMBER = re.compile(rb"(\d{1,9}) (\d{1,9}) ([0-9a-f]{32}) (\d{1,20}) ([!-~]{1,255}) ([!-~]{1,600}) ([0-9a-f]{32})")
+_NOBODY = "0" * 32
 
 
 class Member(NamedTuple):
@@ -31,6 +33,7 @@ class Member(NamedTuple):
     process: int
     host: str
     machine: str
+    first: str  # token of rank 0, as this process saw it
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
@@ -46,8 +49,9 @@ class Member(NamedTuple):
             raise ValueError(
                 "the store has a member of the world that torchlite did not write: does another program use it?"
             )
-        rank, size, token, process, host, machine = found.groups()
-        return cls(int(rank), int(size), token.decode(), int(process), host.decode(), machine.decode())
+        rank, size, process = (int(found.group(part)) for part in (1, 2, 4))
+        token, host, machine, first = (found.group(part).decode() for part in (3, 5, 6, 7))
+        return cls(rank, size, token, process, host, machine, first)
 
 
 def join_world(rank: int, size: int, store: Any, limit: float) -> PMIServer:
@@ -55,7 +59,8 @@ def join_world(rank: int, size: int, store: Any, limit: float) -> PMIServer:
 
     TimeoutError if they have not all come within `limit` seconds. RuntimeError if they disagree about the world.
     """
-    own = Member(rank, size, secrets.token_hex(16), os.getpid(), _printable(socket.gethostname()), machine_name())
+    name, host, token = machine_name(), _printable(socket.gethostname()), secrets.token_hex(16)
+    own = Member(rank, size, token, os.getpid(), host, name, _NOBODY if rank else token)
     end = time.monotonic() + limit
     if store.check(["world"]):
         _raise_if_absent(own, _parse_world(store, own))
@@ -75,43 +80,62 @@ def join_world(rank: int, size: int, store: Any, limit: float) -> PMIServer:
 
 def _gather_members(store: Any, own: Member, end: float) -> list[Member]:
     """Return all members once they have come."""
-    members, missing = {own.rank: own}, list(range(1, own.size))
+    missing = list(range(1, own.size))
     for _ in _looks(end):
-        for rank in missing[:]:
-            if not store.check([f"rank/{rank}"]):
-                break  # the others after it are looked for when it has come
-            members[rank] = _read_member(store, rank, own)
-            missing.remove(rank)
+        while missing and _find_member(store, missing[0], own):
+            del missing[0]
         if not missing:
-            return [_read_member(store, rank, own) if rank else own for rank in range(own.size)]
-    absent = [rank for rank in missing if not store.check([f"rank/{rank}"])]
+            others = {rank: _find_member(store, rank, own) for rank in range(1, own.size)}
+            members = [own, *filter(None, others.values())]
+            if len(members) == own.size:
+                return members
+            missing = [rank for rank, member in others.items() if member is None]  # they have begun again
+    absent = [rank for rank in missing if _find_member(store, rank, own) is None]
     raise TimeoutError(f"{own.size - len(absent)}/{own.size} clients joined. These ranks did not: {absent}")
+
+
+def _find_member(store: Any, rank: int, own: Member) -> Member | None:
+    """Return the process that has joined as a rank and has seen rank 0, which asks; None before."""
+    if not store.check([f"rank/{rank}"]):
+        return None
+    member = _read_member(store, rank)
+    if member.first != own.token:
+        return None
+    _check_size(member, own)
+    return member
 
 
 def _wait_for_world(store: Any, own: Member, end: float) -> None:
     for _ in _looks(end):
         if store.check(["world"]):
             return
-        if store.check(["rank/0"]):
-            _read_member(store, 0, own)
         now = Member.parse(store.get(f"rank/{own.rank}"))
         if now.token != own.token:
             raise RuntimeError(
                 f"{now} has joined as rank {own.rank} after this process did: give each process a rank of its own"
             )
+        if store.check(["rank/0"]):
+            first = _read_member(store, 0)
+            if first.token != own.first:
+                own = own._replace(first=first.token)
+                store.set(f"rank/{own.rank}", own.encode())
+            _check_size(first, own)
     raise TimeoutError("rank 0 did not see all ranks come, or did not come itself")
 
 
-def _read_member(store: Any, rank: int, own: Member) -> Member:
+def _read_member(store: Any, rank: int) -> Member:
     member = Member.parse(store.get(f"rank/{rank}"))
     if member.rank != rank:
         raise ValueError(f"the store has rank {member.rank} in the place of rank {rank}")
+    return member
+
+
+def _check_size(member: Member, own: Member) -> None:
     if member.size != own.size:
         raise RuntimeError(
-            f"rank {own.rank} was given a world of {own.size} processes, but rank {rank} ({member}) one of "
+            f"rank {own.rank} was given a world of {own.size} processes, but rank {member.rank} ({member}) one of "
             f"{member.size}: all must be given the same world_size, and two worlds need two ports"
         )
-    return member
 
 
 def _parse_world(store: Any, own: Member) -> list[Member]:
@@ -130,7 +154,8 @@ def _raise_if_absent(own: Member, members: list[Member]) -> None:
     if there.token != own.token:
         raise RuntimeError(
             f"the world at this address is complete, with {there} as rank {own.rank}: a process that was restarted "
-            "cannot join it again, and another world needs another port (or file)"
+            "cannot join it again, and another world needs another port, or another file. Delete the file of an "
+            "earlier run"
         )
 
 

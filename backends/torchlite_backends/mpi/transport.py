@@ -5,12 +5,11 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
+import re
 import sys
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from torchlite._settings import mpich_shared_memory, rank_state
 
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
 # Environment variables of MPI launchers: Hydra and Slurm's PMI-1 and 2, PMIx, Open MPI.
 _LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
-_EXIT_TIMEOUT = 20.0  # seconds that a leaving process of a world without a launcher waits for the others
+# Seconds that a leaving process of a world without a launcher waits for the others, and after it gave up a message.
+_EXIT_TIMEOUT, _LOST_EXIT_TIMEOUT = 20.0, 1.0
 
 
 class MPITransport:
@@ -78,6 +78,7 @@ class MPITransport:
     def world(self, limit: float | None = None) -> Communicator:
         """Return the group of all processes, once all have called this. TimeoutError after `limit` seconds."""
         from .communicator import Communicator
+        from .group_meeting import make_within
         from .mpi_init import Meeting
 
         MPI = self._initialized_mpi(limit)
@@ -90,22 +91,33 @@ class MPITransport:
             raise TimeoutError(f"not all of the {MPI.COMM_WORLD.size} processes came within {limit} seconds")
         self._meeting = None
         mpich_shared_memory.unlink_mapped()
-        return Communicator(world_communicator, range(world_communicator.size))
+        ranks = range(world_communicator.size)
+        return make_within(lambda: Communicator(world_communicator, ranks), MPI.COMM_WORLD, ranks, 0, limit)
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
-        """Return a group of some ranks of the world, in this order; only members call it, all with the same name."""
+        """Return a group of some ranks of the world, in this order; only members call it, all with the same name.
+
+        TimeoutError after `limit` seconds, ConnectionError if MPI lost a member.
+        """
         from .communicator import Communicator
+        from .group_meeting import make_within, wait_for_members
 
         MPI = self._initialized_mpi()
         self._begin_init(MPI)
         everyone = MPI.COMM_WORLD
         tag = zlib.crc32(name.encode()) % everyone.Get_attr(MPI.TAG_UB)
-        self._wait_for_members(everyone, ranks, tag, limit)
-        made = everyone.Create_group(everyone.Get_group().Incl(list(ranks)), tag)
-        return Communicator(made, ranks)
+        members = everyone.Get_group().Incl(list(ranks))
+        make = lambda: Communicator(everyone.Create_group(members, tag), ranks)
+        try:
+            wait_for_members(everyone, ranks, tag, limit)
+            return make_within(make, everyone, ranks, tag, limit)
+        except RuntimeError as error:
+            raise ConnectionError(str(error)) from None
 
     def local_rank_and_size(self) -> tuple[int, int]:
         """Return this process's rank on its machine, and the number of ranks there."""
+        if self._server is not None:
+            return self._server.local_rank_and_size
         MPI = self._initialized_mpi()
         near = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         found = near.Get_rank(), near.Get_size()
@@ -120,9 +132,11 @@ class MPITransport:
         return everyone.Get_rank(), everyone.Get_size()
 
     def abort(self, code: int) -> None:
-        """End all processes of the world, this one first."""
+        """End all processes of the world, this one first. Where no launcher started them, this one alone."""
         sys.stdout.flush()
         sys.stderr.flush()
+        if self._server is not None:  # MPI would reach nobody
+            os._exit(code)
         self._initialized_mpi().COMM_WORLD.Abort(code)
 
     def _import_mpi4py(self) -> Any:
@@ -146,7 +160,7 @@ class MPITransport:
             return MPI
         # MPICH's default took ten times as long from 1 MiB on.
         os.environ.setdefault("MPIR_CVAR_IREDUCE_SCATTER_BLOCK_INTRA_ALGORITHM", "sched_pairwise")
-        variables = {} if self._server is None else self._server.variables
+        variables = {} if self._server is None else {**_choose_network(MPI), **self._server.variables}
         before = dict(os.environ)
         os.environ.update(variables)  # for this process only: its children are not ranks
         try:
@@ -200,27 +214,22 @@ class MPITransport:
             else:  # another barrier would meet the others' next step
                 last = self._meeting.barrier()
             # Where no launcher ends the others when one fails, it may not come.
-            if last is not None and last.wait(_EXIT_TIMEOUT if self._server else None):
+            limit = (_LOST_EXIT_TIMEOUT if Request.gave_up else _EXIT_TIMEOUT) if self._server else None
+            if last is not None and last.wait(limit):
                 release_all()
                 if self._server is not None:
                     self._server.leave()
                 finalize(MPI)
                 rank_state.write_state(rank_state.OUTSIDE)
 
-    def _wait_for_members(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
-        """Wait until all members have arrived: creating a group busy-waits in MPI, without a limit."""
-        from .requests import Request
 
-        word, mine = np.zeros(1, np.uint8), everyone.Get_rank()
-        first, others = ranks[0], list(ranks[1:])
-        if mine == first:
-            words = np.zeros(len(others), np.uint8)
-            steps = [
-                lambda: [everyone.Irecv(words[i : i + 1], rank, tag) for i, rank in enumerate(others)],
-                lambda: [everyone.Isend(word, rank, tag) for rank in others],
-            ]
-        else:
-            steps = [lambda: [everyone.Isend(word, first, tag)], lambda: [everyone.Irecv(word, first, tag)]]
-        for step in steps:
-            if not all(Request(request, (word,)).wait(limit) for request in step()):
-                raise TimeoutError(f"not all of the ranks {list(ranks)} came within {limit} seconds")
+def _choose_network(MPI: Any) -> dict[str, str]:
+    """Return the variable that selects libfabric, where MPICH has it beside UCX.
+
+    After the end of a rank, MPICH 5.0 over UCX crashes in the next send to it. Over libfabric the call has an error.
+    """
+    network = "MPIR_CVAR_CH4_NETMOD"
+    device = re.search(r"MPICH Device:\s+ch4:(.*)", MPI.Get_library_version())
+    if network in os.environ or device is None or not {"ucx", "ofi"} <= set(re.split(r"[ ,]", device.group(1))):
+        return {}
+    return {network: "ofi"}

@@ -72,6 +72,24 @@ def test_a_rank_that_is_given_twice(store):
     assert any("has joined as rank 1 after this process did" in text for text in words), words
 
 
+def test_what_a_run_that_did_not_begin_left_does_not_count(store):
+    with pytest.raises(TimeoutError):
+        store_world.join_world(1, 2, store, 0.05)
+    with pytest.raises(TimeoutError, match=r"1/2 clients joined. These ranks did not: \[1\]"):
+        store_world.join_world(0, 2, store, 0.05)
+    with pytest.raises(TimeoutError):  # it has seen the earlier rank 0
+        store_world.join_world(1, 2, store, 0.05)
+    with pytest.raises(TimeoutError, match=r"1/2 clients joined. These ranks did not: \[1\]"):
+        store_world.join_world(0, 2, store, 0.05)
+    found = join_all(store, [1, 0], [2, 2])
+    assert [server.variables["PMI_RANK"] for server in found] == ["1", "0"], found
+
+
+def test_ranks_of_a_machine_are_counted_without_messages(store):
+    server = pmi_server.PMIServer(store, 3, [0, 1, 0, 1, 1], "w")
+    assert server.local_rank_and_size == (1, 3)
+
+
 def test_sizes_that_differ(store):
     found = join_all(store, [0, 1], [2, 3])
     assert all(isinstance(error, RuntimeError) and "was given a world of" in str(error) for error in found), found

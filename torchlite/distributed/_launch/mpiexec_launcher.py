@@ -22,6 +22,7 @@ from .error_streams import ErrorStreams
 from .process_watcher import ProcessWatchers
 from .rank_wrapper import ENDED, MARK, signal_child_at_parent_end
 
+_HERE = os.path.dirname(os.path.abspath(__file__))
 _PATIENCE = 10.0  # seconds for mpiexec to end the other processes after a failure
 _NOTE = 3.0  # seconds after which a note reports that only some processes have ended
 _SIGNALED = 30.0  # seconds to end after a signal, as in torchrun
@@ -82,11 +83,15 @@ def mpi_command(mpiexec: str, size: int, per_node: int, hosts: Hosts | None) -> 
 
 def rank_command(options: dict[str, Any], program: list[str], python: bool, module: bool) -> list[str]:
     """Return the command of each process: the wrapper, which starts the program."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    if python:
-        runner = [sys.executable, "-u", os.path.join(here, "run_program.py"), *(["-m"] if module else [])]
-        program = [*runner, *program]
-    return [sys.executable, os.path.join(here, "rank_wrapper.py"), json.dumps(options), *program]
+    wrapper = os.path.join(_HERE, "rank_wrapper.py")
+    return [sys.executable, wrapper, json.dumps(options), *program_command(program, python, module)]
+
+
+def program_command(program: list[str], python: bool, module: bool) -> list[str]:
+    """Return the command of the program: a script, a module, or a command of its own."""
+    if not python:
+        return program
+    return [sys.executable, "-u", os.path.join(_HERE, "run_program.py"), *(["-m"] if module else []), *program]
 
 
 class LaunchedWorld:

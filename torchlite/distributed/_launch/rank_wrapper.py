@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 # Prefix of messages to the launcher on the error output, with a secret that the program does not know.
@@ -48,9 +48,11 @@ def rank_and_size() -> dict[str, int]:
     return found
 
 
-def make_environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
+def make_environment(
+    options: dict[str, Any], at: dict[str, int], error_file: str, inherited: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Return the environment variables of the program's process."""
-    node = at["rank"] // options["per_node"]
+    node = at.get("node", at["rank"] // options["per_node"])
     variables = {
         "RANK": at["rank"], "WORLD_SIZE": at["size"], "LOCAL_RANK": at["local_rank"],
         "LOCAL_WORLD_SIZE": at["local_size"], "GROUP_RANK": node, "GROUP_WORLD_SIZE": options["nodes"],
@@ -62,7 +64,7 @@ def make_environment(options: dict[str, Any], at: dict[str, int], error_file: st
     }  # fmt: skip
     if _is_shared(options):
         variables["TORCHLITE_RANK_FOLDERS"] = os.path.dirname(os.path.dirname(error_file))
-    result = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    result = {**inherited, **{name: str(value) for name, value in variables.items()}}
     if at["local_size"] > 1:
         result.setdefault("OMP_NUM_THREADS", "1")
     return result
@@ -117,7 +119,7 @@ def signal_child_at_parent_end(number: int) -> Any:
     return lambda: prctl(1, number)
 
 
-def _parse_streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
+def open_streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
     """Return for output and errors: whether lines are shown, and the log file."""
     found: list[tuple[bool, BinaryIO | None]] = []
     for bit, name in ((1, "stdout.log"), (2, "stderr.log")):
@@ -131,7 +133,7 @@ def _parse_streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bo
     return found
 
 
-def _forward_lines(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, prefix: bytes) -> None:
+def forward_lines(source: BinaryIO, target: BinaryIO | None, file: BinaryIO | None, prefix: bytes) -> None:
     """Forward lines to the console, with the rank as prefix, and to a file. Long ones are forwarded in parts."""
     begins = True
     for part in iter(lambda: source.readline(_PART), b""):
@@ -150,7 +152,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _describe_failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
+def describe_end(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
     told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
     told["signal"] = signal_name(-code) if code < 0 else ""
     told["code"] = code
@@ -227,13 +229,9 @@ def main(options: dict[str, Any], command: list[str]) -> int:
     with _make_rank_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
         try:
-            streams = _parse_streams(options, at)
+            streams = open_streams(options, at)
         except OSError as error:
-            failure = {
-                **_describe_failure(1, at, os.getpid(), error_file),
-                "error": str(error),
-                "traceback": str(error),
-            }
+            failure = {**describe_end(1, at, os.getpid(), error_file), "error": str(error), "traceback": str(error)}
             _report_to_launcher(options, {**failure, "what": "end", "state": "", "joined": False})
             return 1
         plain = [shown and file is None for shown, file in streams]
@@ -256,7 +254,7 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         ):
             if source is not None:
                 carriers.append(
-                    threading.Thread(target=_forward_lines, args=(source, target if shown else None, file, prefix))
+                    threading.Thread(target=forward_lines, args=(source, target if shown else None, file, prefix))
                 )
                 carriers[-1].start()
         ended = threading.Event()
@@ -276,8 +274,7 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         joined = _has_joined(folder)
         _write_end_marker(folder)
         _report_to_launcher(
-            options,
-            {**_describe_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined},
+            options, {**describe_end(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined}
         )
         if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.
