@@ -28,6 +28,9 @@ _MAX_GATHERED = 1 << 13
 _SHARED = 1 << 23
 # Channels from which windows with a stride are summed: they are the runs.
 _WINDOW_CHANNELS = 128
+# Places of an image with so many channels up to which sums of windows are faster than bands (5x5 at 14x14: 0.75), if so
+# many weights, repeated along a row, stay in a cache.
+_WINDOW_PLACES, _WINDOW_WEIGHTS = 256, 1 << 17
 # Rows up to which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
 # each call, and weights from which it is.
 _MAX_ROWS, _MIN_WEIGHTS = 64, 1 << 10
@@ -191,13 +194,16 @@ def _clamp_of(finish: Any) -> Callable | None:
 def _bind_depthwise_convolution(weight: np.ndarray, bias: np.ndarray | None, finish: Any, plan: Any) -> Callable | None:
     """Return a depthwise convolution whose result is None if it is not finite."""
     clamp = _clamp_of(finish)
-    if conv_row_bands.is_faster(plan):
+    windows = plan.batch == 1 and (max(plan.stride) == 1 or plan.channels >= _WINDOW_CHANNELS)
+    few = plan.places <= _WINDOW_PLACES and plan.channels >= _WINDOW_CHANNELS
+    few = few and plan.channels * plan.taps * plan.out[-1] <= _WINDOW_WEIGHTS
+    if conv_row_bands.is_faster(plan) and not (windows and few):
         matrices = conv_row_bands.make_matrices(weight, bias, plan)
 
         def compute(x: np.ndarray, out: np.ndarray) -> bool:
             return conv_row_bands.conv_with_matrices(x, matrices, plan, out, clamp)
 
-    elif plan.batch == 1 and (max(plan.stride) == 1 or plan.channels >= _WINDOW_CHANNELS):
+    elif windows:
         compute = WindowSum(weight, bias, plan, clamp).run
     else:
         return None

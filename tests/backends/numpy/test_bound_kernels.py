@@ -24,6 +24,10 @@ CONVOLUTIONS = {
     "depthwise, blocks of windows": (1, 130, 130, (40, 41), 3, 2, 1, 1, 130),
     "depthwise, a batch": (3, 6, 6, (9, 11), 3, 1, 0, 1, 6),
     "depthwise, bands of rows": (2, 20, 20, (50, 47), 3, 1, 1, 1, 20),
+    "depthwise, bands with a stride": (1, 20, 20, (50, 47), 3, 2, 1, 1, 20),
+    "depthwise, bands with a stride of rows": (2, 6, 6, (12, 80), 5, (2, 1), 2, 1, 6),
+    "depthwise, bands with a stride of columns": (1, 6, 6, (9, 81), 5, (1, 2), (2, 0), 1, 6),
+    "depthwise, windows of many channels": (1, 130, 130, (14, 14), 5, 1, 2, 1, 130),
     "depthwise signal": (1, 6, 6, (50,), 3, 1, 1, 1, 6),
     "one position of a kernel": (1, 12, 40, (9, 7), 1, 1, 0, 1, 1),
     "one position of a kernel, shared": (1, 64, 100, (40, 40), 1, 1, 0, 1, 1),
@@ -74,7 +78,7 @@ def test_values_that_are_not_finite_reach_only_their_windows(case, value):
     weight = rng.standard_normal((channels, 1, *(kernel,) * rank)).astype("f4")
     x = rng.standard_normal((batch, channels, *size)).astype("f4")
     x[0, 3, 2] = value
-    rest = (*((n,) * rank for n in (stride, padding, dilation)), False, (0,) * rank, groups)
+    rest = (*(n if isinstance(n, tuple) else (n,) * rank for n in (stride, padding, dilation)), False, (0,) * rank, groups)
     with np.errstate(all="ignore"):
         got = bind_kernel("convolution", (varying(x), weight, None, *rest))(x)
         want = backend.kernels(0)["convolution"](x, weight, None, *rest)
