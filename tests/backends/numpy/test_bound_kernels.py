@@ -95,6 +95,21 @@ def test_batch_norm_is_folded():
     np.testing.assert_allclose(found(x), want, rtol=1e-4, atol=1e-4)
 
 
+def test_directions_of_an_lstm_run_beside_each_other():
+    rng = np.random.default_rng(2)
+
+    def layer(hidden, reverse):
+        weights = [0.1 * rng.standard_normal(shape).astype("f4") for shape in ((4 * hidden, 6), (4 * hidden, hidden))]
+        states = [np.zeros((2, hidden), "f4")] * 2
+        return bind_kernel("_lstm_layer", (Varying((5, 2, 6), np.dtype("f4")), *states, *weights, None, None, reverse))
+
+    first, second, small = layer(128, False), layer(160, True), layer(16, True)
+    x, y = rng.standard_normal((2, 5, 2, 6)).astype("f4")
+    for got, want in zip(first.beside(second)(x, y), (*first(x), *second(y)), strict=True):
+        assert got.shape == want.shape and got.tobytes() == want.tobytes()
+    assert first.beside(small) is small.beside(first) is first.beside(np.tanh) is None
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize(("steps", "batch"), [(1, 1), (5, 1), (4, 3)])
