@@ -114,3 +114,10 @@ def test_weights_of_two_layers():
             return self.layer(torch.relu(self.layer(x) * self.scale))
 
     assert not count_ops(replay(Twice(), torch.randn(1, 3, 8, 8)))
+
+
+@pytest.mark.parametrize("op", ["sum", "difference", "several"])
+def test_devices(device, op):
+    layer = nn.Conv2d(3, 4, 3, bias=False)
+    text = replay(Scaled(layer, OPS[op], torch.tensor([1.5])).to(device), images(layer).to(device))
+    assert not count_ops(text)

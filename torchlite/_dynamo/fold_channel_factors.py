@@ -4,8 +4,10 @@ two numbers, one after the other, into one.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +32,13 @@ def fold_channel_factors(program: Program, layouts: Layouts, place: dict[int, in
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
     program = replace(program, held=dict(program.held))
+    fresh = itertools.count(1 + max([0, *program.held, *layouts]))
     makers: dict[int, tuple[int, Step]] = {}  # convolutions and products, by the slot of their result
     steps: list[Step | None] = []
     for step in program.steps:
         for first, other in _operands_of(step):
             at, before = makers.get(first.number, (0, None))
-            made = None if before is None else _join(before, step, other, program, layouts, table)
+            made = None if before is None else _join(before, step, other, program, layouts, table, fresh)
             if made is not None:
                 steps[at], step = None, made
                 break
@@ -48,28 +51,37 @@ def fold_channel_factors(program: Program, layouts: Layouts, place: dict[int, in
 
 def _operands_of(step: Step) -> list[tuple[Slot, Any]]:
     """Return the pairs of a slot that may be computed and a value that may be a constant."""
-    if step.name not in (*_PRODUCTS, "add", "sub") or step.kwargs or len(step.args) != 2 or step.out.__class__ is not Slot:
+    if (
+        step.name not in (*_PRODUCTS, "add", "sub")
+        or step.kwargs
+        or len(step.args) != 2
+        or step.out.__class__ is not Slot
+    ):
         return []
     pairs = [step.args] if step.name in ("sub", "div") else [step.args, step.args[::-1]]
     return [pair for pair in pairs if pair[0].__class__ is Slot]
 
 
-def _join(before: Step, step: Step, other: Any, program: Program, layouts: Layouts, table: Any) -> Step | None:
+def _join(
+    before: Step, step: Step, other: Any, program: Program, layouts: Layouts, table: Any, fresh: Iterator[int]
+) -> Step | None:
     """Return one step for two, None if there is none."""
     if before.name in _PRODUCTS:
-        return _multiply(before, step, other, program, layouts)
+        return _multiply(before, step, other, program, layouts, fresh)
     if _is_foldable(before, step, other, program.held, layouts):
-        return _fold(before, step, other, program.held, layouts, table)
+        return _fold(before, step, other, program.held, layouts, table, fresh)
     return None
 
 
-def _add_constant(raw: Any, held: dict[int, Any], layouts: Layouts) -> Slot:
-    number = 1 + max(held.keys() | layouts.keys())
+def _add_constant(raw: Any, held: dict[int, Any], layouts: Layouts, fresh: Iterator[int]) -> Slot:
+    number = next(fresh)
     held[number], layouts[number] = raw, (raw.shape, raw.dtype, True)
     return Slot(number)
 
 
-def _multiply(before: Step, step: Step, other: Any, program: Program, layouts: Layouts) -> Step | None:
+def _multiply(
+    before: Step, step: Step, other: Any, program: Program, layouts: Layouts, fresh: Iterator[int]
+) -> Step | None:
     """Return the product with the product of two numbers, if that is an ordinary number."""
     if step.name not in _PRODUCTS:
         return None
@@ -84,7 +96,7 @@ def _multiply(before: Step, step: Step, other: Any, program: Program, layouts: L
             both = np.asarray(both, kinds[0][1])
         if not np.isfinite(both) or abs(both) < np.finfo(both.dtype).tiny:
             return None
-        slot = _add_constant(both, program.held, layouts)
+        slot = _add_constant(both, program.held, layouts, fresh)
         kind = step if step.name == "mul" else before
         return replace(kind, args=(x, slot), out=step.out)
     return None
@@ -104,7 +116,9 @@ def _is_foldable(before: Step, step: Step, other: Any, held: dict[int, Any], lay
     return len(given) <= len(shape) and (math.prod(given) == 1 or given == of_channels)
 
 
-def _fold(before: Step, step: Step, other: Slot, held: dict[int, Any], layouts: Layouts, table: Any) -> Step:
+def _fold(
+    before: Step, step: Step, other: Slot, held: dict[int, Any], layouts: Layouts, table: Any, fresh: Iterator[int]
+) -> Step:
     """Return the convolution with other weights, which become constants."""
     filters, offset = (None if value is None else held[value.number] for value in before.args[1:3])
     kernel, slots = getattr(table, step.name), list(before.args[1:3])
@@ -115,9 +129,9 @@ def _fold(before: Step, step: Step, other: Slot, held: dict[int, Any], layouts: 
     elif offset is not None:
         made = [None, kernel(offset, line)]
     else:
-        line = table.clone(table.expand(line, (len(filters),)))
+        line = table.clone(table.expand(line, (filters.shape[0],)))
         made = [None, line if step.name == "add" else table.neg(line)]
     for at, raw in enumerate(made):
         if raw is not None:
-            slots[at] = _add_constant(share_equal(raw), held, layouts)
+            slots[at] = _add_constant(share_equal(raw), held, layouts, fresh)
     return replace(before, args=(before.args[0], *slots, *before.args[3:]), out=step.out)

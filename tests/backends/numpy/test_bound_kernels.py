@@ -78,7 +78,12 @@ def test_values_that_are_not_finite_reach_only_their_windows(case, value):
     weight = rng.standard_normal((channels, 1, *(kernel,) * rank)).astype("f4")
     x = rng.standard_normal((batch, channels, *size)).astype("f4")
     x[0, 3, 2] = value
-    rest = (*(n if isinstance(n, tuple) else (n,) * rank for n in (stride, padding, dilation)), False, (0,) * rank, groups)
+    rest = (
+        *(n if isinstance(n, tuple) else (n,) * rank for n in (stride, padding, dilation)),
+        False,
+        (0,) * rank,
+        groups,
+    )
     with np.errstate(all="ignore"):
         got = bind_kernel("convolution", (varying(x), weight, None, *rest))(x)
         want = backend.kernels(0)["convolution"](x, weight, None, *rest)
