@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import torchlite as torch
 from torchlite import nn
+from torchlite._dynamo.compiled_function import COMPILED_FUNCTIONS
 
 from .loaded_programs import replay
 
@@ -118,6 +121,17 @@ def test_weights_of_two_layers():
 
 @pytest.mark.parametrize("op", ["sum", "difference", "several"])
 def test_devices(device, op):
+    """Constants on devices are folded there."""
     layer = nn.Conv2d(3, 4, 3, bias=False)
-    text = replay(Scaled(layer, OPS[op], torch.tensor([1.5])).to(device), images(layer).to(device))
-    assert not count_ops(text)
+    module, x = Scaled(layer, OPS[op], torch.tensor([1.5])).to(device), images(layer).to(device)
+    held = io.BytesIO()
+    torch.jit.save(torch.jit.trace(module, x), held)
+    held.seek(0)
+    loaded = torch.jit.load(held, map_location=device)
+    with torch.no_grad():
+        for _ in range(5):
+            found = loaded(x)
+        torch.testing.assert_close(found, module(x), rtol=1e-5, atol=2e-6)
+    (function,) = [f for f in COMPILED_FUNCTIONS if getattr(f, "module", lambda: None)() is loaded]
+    ((variant,),) = function.variants.values()
+    assert function.replays > 0 and not count_ops(variant.replay.forward.text)

@@ -87,13 +87,14 @@ def _multiply(
         return None
     second = constant_number(other, program)
     for x, value in _operands_of(before):
-        first, kinds = constant_number(value, program), [layouts.get(slot.number) for slot in (x, before.out, step.out)]
-        if first is None or second is None or None in kinds or len(set(kinds)) > 1 or kinds[0][1].char not in "fd":
+        first, layout = constant_number(value, program), layouts.get(x.number)
+        alike = layout is not None and all(layouts.get(out.number) == layout for out in (before.out, step.out))
+        if first is None or second is None or layout is None or not alike or layout[1].char not in "fd":
             continue
         with np.errstate(all="ignore"):
             a, b = np.float64(first), np.float64(second)
-            both = a * b if before.name == step.name else b / a if step.name == "mul" else a / b
-            both = np.asarray(both, kinds[0][1])
+            number = a * b if before.name == step.name else b / a if step.name == "mul" else a / b
+            both = np.asarray(number, layout[1])
         if not np.isfinite(both) or abs(both) < np.finfo(both.dtype).tiny:
             return None
         slot = _add_constant(both, program.held, layouts, fresh)
@@ -120,7 +121,8 @@ def _fold(
     before: Step, step: Step, other: Slot, held: dict[int, Any], layouts: Layouts, table: Any, fresh: Iterator[int]
 ) -> Step:
     """Return the convolution with other weights, which become constants."""
-    filters, offset = (None if value is None else held[value.number] for value in before.args[1:3])
+    filters = held[before.args[1].number]
+    offset = None if before.args[2] is None else held[before.args[2].number]
     kernel, slots = getattr(table, step.name), list(before.args[1:3])
     line = table.reshape(held[other.number], (-1,))
     if step.name in _PRODUCTS:
