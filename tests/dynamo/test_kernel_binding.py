@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from torchlite._dynamo.kernel_binding import bind_kernels
 from torchlite._dynamo.program_ir import Program, Slot, Step
@@ -38,3 +39,31 @@ def test_equal_calls_share_a_function():
     assert len(backend.bound) == 2 and found.steps[0].kernel is found.steps[1].kernel
     assert [step.args for step in found.steps] == [(Slot(0),), (Slot(1),), (Slot(2),), (Slot(3), Slot(5))]
     assert list(found.held) == [5]
+
+
+class Layer:
+    """A kernel of a layer that can run beside another one."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor, x + self.factor
+
+    def beside(self, other):
+        return (lambda x, y: (*self(x), *other(y))) if other.__class__ is Layer else None
+
+
+@pytest.mark.parametrize(("given", "count"), [(0, 2), (1, 3)])
+def test_independent_neighbours_are_one_step(given, count):
+    """given: the slot that the second layer reads; the first one makes slot 1."""
+    steps = [
+        Step("layer", Layer(2.0), (Slot(0),), {}, (Slot(1), Slot(2))),
+        Step("layer", Layer(3.0), (Slot(given),), {}, (Slot(3), None)),
+        Step("add", np.add, (Slot(1), Slot(3)), {}, Slot(4)),
+    ]
+    found = bind_kernels(Program(steps, [0], {}, [4], {}), {}, Backend())
+    assert len(found.steps) == count
+    if count == 2:
+        assert found.steps[0].args == (Slot(0), Slot(0)) and found.steps[0].out == (Slot(1), Slot(2), Slot(3), None)
+        assert found.steps[0].kernel(1.0, 1.0) == (2.0, 3.0, 3.0, 4.0)

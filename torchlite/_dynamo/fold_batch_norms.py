@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +28,14 @@ def fold_batch_norms(program: Program, layouts: Layouts, place: dict[int, int], 
     memory = AliasAnalysis(program, place)
     count = Counter(n for step in program.steps for n in step.uses())
     held = dict(program.held)
+    fresh = itertools.count(1 + max([*held, *layouts]))
     makers: dict[int, tuple[int, Step]] = {}  # convolutions, by the slot of their result
     steps: list[Step | None] = []
     for step in program.steps:
         if step.name == _FUSED_CONV_BN and not step.kwargs and step.args[-5] is not None:
             parts = _split(step, table)
             if _is_foldable(*parts, held, layouts):
-                folded = _fold(*parts, held, layouts, table)
+                folded = _fold(*parts, held, layouts, table, fresh)
                 limits = step.args[-2:]
                 step = folded if limits == NO_CLAMP else replace(step, args=(*folded.args, *_WITHOUT_NORM, *limits))
         first = step.args[0] if step.args else None
@@ -40,7 +43,7 @@ def fold_batch_norms(program: Program, layouts: Layouts, place: dict[int, int], 
         if found is not None and _is_foldable(found[1], step, held, layouts):
             at, before = found
             steps[at] = None
-            step = _fold(before, step, held, layouts, table)
+            step = _fold(before, step, held, layouts, table, fresh)
         if step.name == "convolution" and count[step.out.number] == 1 and memory.is_plain(step.out.number):
             makers[step.out.number] = len(steps), step
         steps.append(step)
@@ -66,14 +69,15 @@ def _is_foldable(before: Step, step: Step, held: dict[int, Any], layouts: Layout
     )
 
 
-def _fold(before: Step, step: Step, held: dict[int, Any], layouts: Layouts, table: Any) -> Step:
+def _fold(before: Step, step: Step, held: dict[int, Any], layouts: Layouts, table: Any, fresh: Iterator[int]) -> Step:
     """Return the convolution with other weights, which become constants."""
     given = (*before.args[1:3], *step.args[1:5])
     filters, offset, weight, bias, mean, var = [None if value is None else held[value.number] for value in given]
     eps, channel_dim = step.args[5], int(before.args[_TRANSPOSED])
     made = fold_batch_norm(table, filters, offset, weight, bias, mean, var, eps, channel_dim)
-    slots, free = [], 1 + max(held.keys() | layouts.keys())
-    for number, raw in enumerate(made, free):
+    slots = []
+    for raw in made:
+        number = next(fresh)
         held[number], layouts[number] = share_equal(raw), (raw.shape, raw.dtype, True)
         slots.append(Slot(number))
     return replace(before, args=(before.args[0], *slots, *before.args[3:]), out=step.out)

@@ -17,9 +17,28 @@ def bind_kernels(program: Program, layouts: Layouts, backend: AnyBackend) -> Pro
     """
     bound: dict[Any, Any] = {}
     steps = [_bind(step, program.held, layouts, backend, bound) for step in program.steps]
+    steps = _join_neighbours(steps)
     used = {number for step in steps for number in step.uses()} | set(program.outputs)
     held = {number: raw for number, raw in program.held.items() if number in used}
     return replace(program, steps=steps, held=held)
+
+
+def _join_neighbours(steps: list[Step]) -> list[Step]:
+    """Make one step of neighbours that are independent, where the first one's kernel can run beside the second one's:
+    the directions of a recurrent layer.
+    """
+    made: list[Step] = []
+    for step in steps:
+        before = made[-1] if made else None
+        beside = None if before is None else getattr(before.kernel, "beside", None)
+        if beside is not None and before is not None and not {*before.makes()} & {*step.uses()}:
+            kernel = beside(step.kernel)
+            if kernel is not None:
+                name, args = f"{before.name}_{step.name.strip('_')}", (*before.args, *step.args)
+                made[-1] = replace(before, name=name, kernel=kernel, args=args, out=(*before.out, *step.out))
+                continue
+        made.append(step)
+    return made
 
 
 def _argument(value: Any, held: dict[int, Any], layouts: Layouts, backend: AnyBackend) -> Any:

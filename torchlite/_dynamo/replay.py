@@ -28,6 +28,7 @@ from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
 from .elementwise_chains import bind_chains
 from .fold_batch_norms import fold_batch_norms
+from .fold_channel_factors import fold_channel_factors
 from .fold_padding import fold_padding
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
@@ -97,6 +98,8 @@ def run_passes(
     if only_computes:
         program = fold_padding(program, layouts, memory)
     program = fold_batch_norms(program, layouts, memory, table)
+    if only_computes:
+        program = fold_channel_factors(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
     if hasattr(table.backend, "fused_matmul"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlite._dispatch import REGISTRY
 from torchlite_backends.array.storage import base_owner, data_pointer
-from torchlite_backends.device_runtime.backend import kernels_of
+from torchlite_backends.device_runtime.backend import KernelsByNeed
 from torchlite_backends.device_runtime.core.array import MAX_ELEMENTS, Array, is_row_major, kind_of
 from torchlite_backends.device_runtime.core.device import BoundedCache, NotBuiltError
 from torchlite_backends.device_runtime.core.device_asserts import raise_pending
@@ -135,7 +135,7 @@ def _call_signature(args: Any, options: dict[str, Any]) -> tuple:
 @functools.lru_cache(16)
 def kernels(device: Any) -> dict[str, Callable]:
     """Return the kernels of `torchlite_backends.device_runtime` by op name."""
-    return kernels_of(device)
+    return KernelsByNeed(device)
 
 
 def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any], apart: bool = False) -> Any:

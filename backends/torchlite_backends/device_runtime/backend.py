@@ -94,20 +94,46 @@ def kernels_of(device: Any) -> dict[str, Any]:
     """{op name: kernel} of all modules in this package's rooms: their own functions that bear an op's name, and the
     entries of their `KERNELS`.
     """
-    from .core.kernel_markers import is_op
-
     table: dict[str, Any] = {}
     package = importlib.import_module(__package__)
     for info in pkgutil.walk_packages(package.__path__, f"{__package__}."):
         module = importlib.import_module(info.name)
-        offered = {
-            n: f
-            for n, f in vars(module).items()
-            if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)
-        }
-        offered.update(getattr(module, "KERNELS", {}))
-        for op, kernel in offered.items():
+        for op, kernel in _offered_kernels(module).items():
             if table.get(op, kernel) is not kernel:  # a module may import another one's KERNELS
                 raise RuntimeError(f"two kernels for '{op}': in {table[op].__module__} and {module.__name__}")
-            table[op] = functools.partial(kernel, device) if getattr(kernel, "on_device", False) else kernel
-    return table
+            table[op] = kernel
+    return {op: _with_device(kernel, device) for op, kernel in table.items()}
+
+
+def _offered_kernels(module: Any) -> dict[str, Any]:
+    from .core.kernel_markers import is_op
+
+    offered = {
+        n: f
+        for n, f in vars(module).items()
+        if isinstance(f, types.FunctionType) and f.__module__ == module.__name__ and is_op(n)
+    }
+    return {**offered, **getattr(module, "KERNELS", {})}
+
+
+def _with_device(kernel: Any, device: Any) -> Any:
+    return functools.partial(kernel, device) if getattr(kernel, "on_device", False) else kernel
+
+
+class KernelsByNeed(dict):
+    """What `kernels_of` returns. The modules are imported when an op is asked for that is not elementwise: importing
+    all takes as long as the first call of a small network.
+    """
+
+    def __init__(self, device: Any) -> None:
+        from .array_ops import pointwise
+
+        self.device, self.is_complete = device, False
+        super().__init__({op: _with_device(kernel, device) for op, kernel in _offered_kernels(pointwise).items()})
+
+    def __missing__(self, op: str) -> Any:
+        if self.is_complete:
+            raise KeyError(op)
+        self.update(kernels_of(self.device))
+        self.is_complete = True
+        return self[op]

@@ -28,6 +28,11 @@ _MAX_GATHERED = 1 << 13
 _SHARED = 1 << 23
 # Channels from which windows with a stride are summed: they are the runs.
 _WINDOW_CHANNELS = 128
+# Places of an image with so many channels up to which sums of windows are faster than bands (5x5 at 14x14: 0.75), if so
+# many weights, repeated along a row, stay in a cache.
+_WINDOW_PLACES, _WINDOW_WEIGHTS = 256, 1 << 17
+# Weights of an LSTM's state from which each of two directions has a thread.
+_MIN_STATE_WEIGHTS = 1 << 16
 # Rows up to which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
 # each call, and weights from which it is.
 _MAX_ROWS, _MIN_WEIGHTS = 64, 1 << 10
@@ -191,13 +196,16 @@ def _clamp_of(finish: Any) -> Callable | None:
 def _bind_depthwise_convolution(weight: np.ndarray, bias: np.ndarray | None, finish: Any, plan: Any) -> Callable | None:
     """Return a depthwise convolution whose result is None if it is not finite."""
     clamp = _clamp_of(finish)
-    if conv_row_bands.is_faster(plan):
+    windows = plan.batch == 1 and (max(plan.stride) == 1 or plan.channels >= _WINDOW_CHANNELS)
+    few = plan.places <= _WINDOW_PLACES and plan.channels >= _WINDOW_CHANNELS
+    few = few and plan.channels * plan.taps * plan.out[-1] <= _WINDOW_WEIGHTS
+    if conv_row_bands.is_faster(plan) and not (windows and few):
         matrices = conv_row_bands.make_matrices(weight, bias, plan)
 
         def compute(x: np.ndarray, out: np.ndarray) -> bool:
             return conv_row_bands.conv_with_matrices(x, matrices, plan, out, clamp)
 
-    elif plan.batch == 1 and (max(plan.stride) == 1 or plan.channels >= _WINDOW_CHANNELS):
+    elif windows:
         compute = WindowSum(weight, bias, plan, clamp).run
     else:
         return None
@@ -240,12 +248,41 @@ def _bind_lstm(
     engine = conv_cpu_engine.selected_engine()
     steps = (None if engine is None else engine.bind_lstm_steps(*constants)) or lstm._run_forward_steps
 
-    def run(*arrays: np.ndarray) -> tuple:
-        given = iter(arrays)
-        x, h, c = (next(given) if varies else value for varies, value in zip(varying, (input, h0, c0), strict=True))
-        return lstm.run_with_weights(steps, x, h, c, of_input, of_state, reverse)
+    varying_places = [k for k, varies in enumerate(varying) if varies]
+    return BoundLstm(steps, (input, h0, c0), varying_places, (of_input, of_state), reverse)
 
-    return run
+
+class BoundLstm:
+    """A layer of one direction with constant weights, as a function of the arrays among its inputs."""
+
+    def __init__(self, steps: Callable, inputs: tuple, places: list[int], weights: tuple, reverse: bool) -> None:
+        self.steps, self.inputs, self.places, self.weights, self.reverse = steps, inputs, places, weights, reverse
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        given = list(self.inputs)
+        for place, array in zip(self.places, arrays, strict=True):
+            given[place] = array
+        return lstm.run_with_weights(self.steps, *given, *self.weights, self.reverse)
+
+    def beside(self, other: Any) -> Callable | None:
+        """Return a function of both layers' arrays that returns both layers' results: each layer has a thread. None if
+        `other` is no such layer, or if the layers are so small that a thread would wake too late.
+        """
+        if other.__class__ is not BoundLstm or min(self.weights[1].size, other.weights[1].size) < _MIN_STATE_WEIGHTS:
+            return None
+        first = len(self.places)
+
+        def run(*arrays: np.ndarray) -> tuple:
+            found: list[Any] = [None, None]
+
+            def compute(place: int, layer: BoundLstm, given: tuple) -> None:
+                found[place] = layer(*given)
+
+            with single_threaded:
+                parallel_for(compute, [(0, self, arrays[:first]), (1, other, arrays[first:])])
+            return (*found[0], *found[1])
+
+        return run
 
 
 def _bind_recurrent_steps(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import threading
 
 import numpy as np
@@ -20,10 +21,13 @@ from .cache_blocking import get_scratch_buffer, parallel_for
 # Output rows of a band, and elements of a block's inputs, with which the calls of a block are long and all stays in a
 # core's second-level cache (144 channels of 56x56: 1.34 ns a result, 1.4 with half as many elements).
 _ROWS, _CACHED = range(4, 9), 1 << 17
-# Side of an image's result times taps of a kernel from which it pays: of smaller images copies take most of the time
-# (3x3 at 14x14: 1.08 of the time of `conv_depthwise`, at 7x7 1.9; 7x7 at 14x14 0.6). With other strides a band's rows
-# would be gathered in steps (1.05 to 1.4).
-_LEAST = 180
+# Side of an image's result (of a square one with as many places) times taps of a kernel from which it pays: of smaller
+# images copies take most of the time (3x3 at 14x14: 1.08 of the time of `conv_depthwise`, at 7x7 1.9; 7x7 at 14x14
+# 0.6). Then its least rows: a band of fewer computes rows in vain.
+_LEAST, _LEAST_ROWS = 180, 3
+# The greatest stride. All columns between the results' are computed: 3x3 with stride 2 takes 0.6 to 0.8 of the time of
+# `conv_depthwise`, 5x5 over rows alone 0.1 to 0.4.
+_MOST_STEP = 2
 # Elements up to which one thread is as fast as two, which wait for each other's GIL.
 _LITTLE = 1 << 17
 
@@ -36,11 +40,14 @@ class RowBands:
     """
 
     def __init__(self, plan):
-        (height, self.width), (out, self.columns), (above, left) = plan.size, plan.out, plan.padding
+        (height, self.width), (out, columns), (above, left) = plan.size, plan.out, plan.padding
         tall, wide = (d * (k - 1) for d, k in zip(plan.dilation, plan.kernel, strict=True))
         self.height = min(_ROWS, key=lambda rows: (-(-out // rows) * rows * (1 + 0.03 * (rows - 4)), rows))
         self.bands = -(-out // self.height)
-        self.inputs = self.height + tall
+        across, self.along = plan.stride
+        self.step = self.height * across  # input rows between two bands
+        self.inputs = self.step - across + 1 + tall
+        self.columns = (columns - 1) * self.along + 1  # with those that a stride skips
         self.batch, self.channels = plan.batch, plan.channels
         # Zeros before and after an image's row, and offsets of the kernel's columns.
         self.before, self.behind = left, max(0, wide - left)
@@ -49,10 +56,10 @@ class RowBands:
         # For each input row of a band: the first and last band in which it lies within the image, and its place there.
         self.sources = []
         for row in range(self.inputs):
-            begin = max(0, -(-(above - row) // self.height))
-            end = min(self.bands, (height - 1 + above - row) // self.height + 1)
+            begin = max(0, -(-(above - row) // self.step))
+            end = min(self.bands, (height - 1 + above - row) // self.step + 1)
             if begin < end:
-                self.sources.append((row, begin, end, begin * self.height + row - above))
+                self.sources.append((row, begin, end, begin * self.step + row - above))
 
     def blocks(self):
         """Return (first image, one past the last, first channel, one past the last), in an even number if large."""
@@ -78,7 +85,9 @@ def _make_row_bands(plan):
 
 def is_faster(plan) -> bool:
     """True if this algorithm is faster."""
-    if len(plan.size) != 2 or max(plan.stride) > 1 or min(plan.out) < 7 or min(plan.out) * plan.taps < _LEAST:
+    if len(plan.size) != 2 or max(plan.stride) > _MOST_STEP or plan.out[0] < _LEAST_ROWS:
+        return False
+    if math.isqrt(plan.places) * plan.taps < _LEAST:
         return False
     cut = _make_row_bands(plan)
     matrices = cut.height * (cut.inputs + 1)
@@ -93,7 +102,7 @@ def make_matrices(weight, bias, plan):
     channels, tall, wide = plan.channels, *plan.kernel
     matrices = np.zeros((wide, channels, cut.height, cut.inputs + 1), weight.dtype)
     one, two, row, item = matrices.strides
-    strides = (one, two, row + item, plan.dilation[0] * item)
+    strides = (one, two, row + plan.stride[0] * item, plan.dilation[0] * item)
     diagonals = np.ndarray((wide, channels, cut.height, tall), weight.dtype, matrices, 0, strides)
     diagonals[...] = weight.reshape(channels, tall, wide).transpose(2, 0, 1)[:, :, None]
     if bias is not None:
@@ -130,7 +139,7 @@ def conv_with_matrices(x, matrices, plan, out, clamp=None):
         memory[:, :-1, cut.before + length : cut.before + length + cut.behind] = 0  # other blocks may have more images
         source = x[image:end, channel:stop].swapaxes(0, 1)
         for place, begin, last, first in cut.sources:
-            rows = source[:, :, first :: cut.height]
+            rows = source[:, :, first :: cut.step]
             inside[:, place, :, begin:last, : cut.width] = rows[:, :, : last - begin]
         sums, scratch = (get_scratch_buffer(n, (channels, cut.height, length), x.dtype) for n in (1, 2))
         for number, shift in enumerate(cut.shifts):
@@ -141,10 +150,10 @@ def conv_with_matrices(x, matrices, plan, out, clamp=None):
         finite.append(is_finite(sums))
         if clamp is not None:
             clamp(sums)
-        bands = sums.reshape(channels, cut.height, images, cut.bands, cut.pitch)[..., : cut.columns]
+        bands = sums.reshape(channels, cut.height, images, cut.bands, cut.pitch)[..., : cut.columns : cut.along]
         target = out[image:end, channel:stop]
         whole, rest = divmod(plan.out[0], cut.height)
-        places = target[:, :, : whole * cut.height].reshape(images, channels, whole, cut.height, cut.columns)
+        places = target[:, :, : whole * cut.height].reshape(images, channels, whole, cut.height, plan.out[1])
         places[...] = bands[:, :, :, :whole].transpose(2, 0, 3, 1, 4)
         if rest:
             target[:, :, whole * cut.height :] = bands[:, :rest, :, whole].transpose(2, 0, 1, 3)

@@ -40,8 +40,9 @@ def apply_to_elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most
         parallel_range(apply_to_part, length, step)
 
 
-# Elements of a block of a chain of ops: a few arrays of them stay in a core's cache.
-_CACHE_SIZE = 1 << 17
+# Elements of a block of a chain of ops: a few arrays of them stay in a core's second-level cache (five ops on 2^17
+# elements: 0.67 of the time of one block, 0.9 with half of this size).
+_CACHE_SIZE = 1 << 16
 
 
 class BlockwiseFunction:

@@ -24,6 +24,10 @@ CONVOLUTIONS = {
     "depthwise, blocks of windows": (1, 130, 130, (40, 41), 3, 2, 1, 1, 130),
     "depthwise, a batch": (3, 6, 6, (9, 11), 3, 1, 0, 1, 6),
     "depthwise, bands of rows": (2, 20, 20, (50, 47), 3, 1, 1, 1, 20),
+    "depthwise, bands with a stride": (1, 20, 20, (50, 47), 3, 2, 1, 1, 20),
+    "depthwise, bands with a stride of rows": (2, 6, 6, (12, 80), 5, (2, 1), 2, 1, 6),
+    "depthwise, bands with a stride of columns": (1, 6, 6, (9, 81), 5, (1, 2), (2, 0), 1, 6),
+    "depthwise, windows of many channels": (1, 130, 130, (14, 14), 5, 1, 2, 1, 130),
     "depthwise signal": (1, 6, 6, (50,), 3, 1, 1, 1, 6),
     "one position of a kernel": (1, 12, 40, (9, 7), 1, 1, 0, 1, 1),
     "one position of a kernel, shared": (1, 64, 100, (40, 40), 1, 1, 0, 1, 1),
@@ -74,7 +78,12 @@ def test_values_that_are_not_finite_reach_only_their_windows(case, value):
     weight = rng.standard_normal((channels, 1, *(kernel,) * rank)).astype("f4")
     x = rng.standard_normal((batch, channels, *size)).astype("f4")
     x[0, 3, 2] = value
-    rest = (*((n,) * rank for n in (stride, padding, dilation)), False, (0,) * rank, groups)
+    rest = (
+        *(n if isinstance(n, tuple) else (n,) * rank for n in (stride, padding, dilation)),
+        False,
+        (0,) * rank,
+        groups,
+    )
     with np.errstate(all="ignore"):
         got = bind_kernel("convolution", (varying(x), weight, None, *rest))(x)
         want = backend.kernels(0)["convolution"](x, weight, None, *rest)
@@ -89,6 +98,21 @@ def test_batch_norm_is_folded():
     found = bind_kernel("_fused_conv_bn", (varying(x), weight, bias, *rest))
     want = backend.kernels(0)["_fused_conv_bn"](x, weight, bias, *rest)
     np.testing.assert_allclose(found(x), want, rtol=1e-4, atol=1e-4)
+
+
+def test_directions_of_an_lstm_run_beside_each_other():
+    rng = np.random.default_rng(2)
+
+    def layer(hidden, reverse):
+        weights = [0.1 * rng.standard_normal(shape).astype("f4") for shape in ((4 * hidden, 6), (4 * hidden, hidden))]
+        states = [np.zeros((2, hidden), "f4")] * 2
+        return bind_kernel("_lstm_layer", (Varying((5, 2, 6), np.dtype("f4")), *states, *weights, None, None, reverse))
+
+    first, second, small = layer(128, False), layer(160, True), layer(16, True)
+    x, y = rng.standard_normal((2, 5, 2, 6)).astype("f4")
+    for got, want in zip(first.beside(second)(x, y), (*first(x), *second(y)), strict=True):
+        assert got.shape == want.shape and got.tobytes() == want.tobytes()
+    assert first.beside(small) is small.beside(first) is first.beside(np.tanh) is None
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -94,12 +94,14 @@ def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
         np.testing.assert_allclose(deterministic_gemm.matmul_bias(other, w.T, b), right, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("reads_slowly", [False, True])
 @pytest.mark.parametrize(
     ("rows", "inner", "columns"),
     [(2, 768, 3072), (3, 800, 1001), (24, 144, 3136), (997, 160, 49), (33, 1024, 256), (512, 512, 512), (1, 900, 1200)],
 )
-def test_blocks(monkeypatch, rows, inner, columns):
+def test_blocks(monkeypatch, rows, inner, columns, reads_slowly):
     """Products of more multiplications than BLAS computes without copies, with rests, in memory with longer rows."""
+    monkeypatch.setattr(deterministic_gemm, "_READS_SLOWLY", reads_slowly)
     monkeypatch.setattr(deterministic_gemm, "has_avx512_kernels", lambda dtype: True)
     rng = np.random.default_rng(0)
     a, wide = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((inner, columns + 3), "f4")
