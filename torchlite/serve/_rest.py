@@ -220,7 +220,10 @@ async def unload(request: Request) -> Response:
 
 def routes() -> list[Route]:
     """Return the endpoints."""
-    made = [
+    places = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+    # They are searched in this order: the most frequent first.
+    made = [Route(f"{model}/infer", infer, methods=["POST"]) for model in places]
+    made += [
         Route("/v2", server_metadata),
         Route("/v2/health/live", live),
         Route("/v2/health/ready", ready),
@@ -229,12 +232,11 @@ def routes() -> list[Route]:
         Route("/v2/repository/models/{name}/load", load, methods=["POST"]),
         Route("/v2/repository/models/{name}/unload", unload, methods=["POST"]),
     ]
-    for model in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}"):
+    for model in places:
         made += [
             Route(model, model_metadata),
             Route(f"{model}/ready", model_ready),
             Route(f"{model}/stats", statistics),
-            Route(f"{model}/infer", infer, methods=["POST"]),
             Route(f"{model}/generate", generate, methods=["POST"]),
             Route(f"{model}/generate_stream", generate_stream, methods=["POST"]),
         ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import logging
 import signal
 import socket
@@ -23,6 +25,8 @@ _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
 # Seconds that an idle connection is kept. Load balancers keep theirs for 60 and would meet closed ones.
 _KEEP_ALIVE = 75
+# Seconds until a thread that waits for Python's lock gets it. A model's thread waits after each product, by default 5 ms.
+_SWITCH_INTERVAL = 0.0005
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
@@ -83,7 +87,9 @@ class ServerProcess:
 
     def run(self) -> int:
         """Serve until a signal ends it; return the exit status. StartError if it cannot start."""
-        return asyncio.run(self._serve())
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(self._serve())
 
     async def _serve(self) -> int:
         settings = self._settings
@@ -107,6 +113,7 @@ class ServerProcess:
             # Probes are answered while the models are loaded; the server is not ready yet.
             grpc_server, grpc_port = await self._start_grpc(service)
             if await self._load(service, serving):
+                gc.freeze()  # collections need not look at what lives as long as the server
                 if self._on_ready is not None:
                     self._on_ready(listener.getsockname()[1], grpc_port)
                 await self._wait(serving)
@@ -178,6 +185,14 @@ class ServerProcess:
     async def _end_http(serving: asyncio.Future) -> None:
         with contextlib.suppress(SystemExit):  # uvicorn's, if it could not start
             await serving
+
+
+def _loop_factory() -> Any:
+    """Return what makes the event loop: uvloop's, if it is installed, else None for Python's."""
+    try:
+        return importlib.import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
 
 
 def _http_config(settings: Settings, service: Service) -> uvicorn.Config:
