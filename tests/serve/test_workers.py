@@ -262,6 +262,17 @@ def test_a_death_within_a_stream_is_its_last_event(words):
     with_client(work, words, workers=1, allow_code=True)
 
 
+def test_a_death_does_not_overtake_what_was_sent_before(words):
+    async def work(client):
+        streamed = asyncio.ensure_future(client.post("/v2/models/words/generate_stream", {"n": 5}))
+        for _ in range(20):  # until the worker has the request
+            await asyncio.sleep(0)
+        time.sleep(0.5)  # noqa: ASYNC251 - its parts and the news of its death wait together
+        assert (await streamed).body.count(b'"word"') == 3
+
+    with_client(work, words, workers=1, allow_code=True)
+
+
 def test_handlers(handler):
     async def work(client):
         found = await asyncio.gather(*(client.post("/predictions/handled", b"sleep") for _ in range(2)))

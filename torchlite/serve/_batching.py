@@ -18,7 +18,7 @@ from ._statistics import StageTimes
 _SMOOTHING = 0.1  # weight of the newest call in the mean time of a call
 _NEWEST = 0.3  # that in the processor time of a call: the first ones take longer
 _TURN = 0.004  # seconds of such calls until the event loop goes on
-_BRIEF = 0.001  # seconds of a call for which no thread is woken; the event loop stands still meanwhile
+_BRIEF = 0.002  # seconds of a call for which no thread is woken; the event loop stands still meanwhile
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from ._errors import Busy, InvalidRequest, ServeError, SlowClient, TooLarge, WrongEncoding
 from ._service import Service
 
-TIMEOUT_HEADER = "request-timeout"  # seconds
+TIMEOUT_HEADER = b"request-timeout"  # seconds
 _WATCH_DELAY = 0.02  # seconds until a request looks whether its client has gone
 _WINDOW = {"gzip": 31, "deflate": 47}  # `wbits` of zlib; 47 takes zlib's header and gzip's
 
@@ -77,6 +77,14 @@ def body_of(request: Request) -> Body:
     return Body(request.app.state.budget)
 
 
+def header_of(request: Request, name: bytes) -> str | None:
+    """Return the first header of a name, in lower case. `Request.headers` takes ten times as long where it is absent."""
+    for key, value in request.scope["headers"]:
+        if key == name:
+            return value.decode("latin-1")
+    return None
+
+
 async def read_body(request: Request, body: Body) -> bytes:
     """Read a body.
 
@@ -88,10 +96,11 @@ async def read_body(request: Request, body: Body) -> bytes:
     """
     settings = service_of(request).settings
     most = settings.max_body
-    announced = request.headers.get("content-length")
+    announced = header_of(request, b"content-length")
     if announced is not None and announced.isdecimal() and int(announced) > most:
         raise TooLarge(f"the body has {announced} bytes; at most {most} are allowed")
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    named = header_of(request, b"content-encoding")
+    encoding = "identity" if named is None else named.strip().lower()
     if encoding not in ("identity", *_WINDOW):
         raise WrongEncoding(f"content-encoding '{encoding}' is unknown; known are gzip and deflate")
     parts: list[bytes] = []
@@ -133,7 +142,7 @@ def _decompressed(data: bytes, encoding: str, most: int) -> bytes:
 
 def timeout_of(request: Request, of_parameters: float | None = None) -> float | None:
     """Return the seconds that a client waits: those of the header `Request-Timeout`, or of the body's parameter."""
-    word = request.headers.get(TIMEOUT_HEADER)
+    word = header_of(request, TIMEOUT_HEADER)
     if word is None:
         return of_parameters
     try:
