@@ -240,7 +240,7 @@ class Scheduler:
     # -- calls ---------------------------------------------------------------------------
 
     def _compute_here(self) -> None:
-        """Compute batches in this thread for a while: calls in a row find Python's code in the processor's cache. Others
+        """Compute batches in this thread for a while: calls in a row find their code in the processor's cache. Others
         follow when what has arrived meanwhile is read.
         """
         self._here = None

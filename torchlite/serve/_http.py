@@ -78,7 +78,7 @@ def body_of(request: Request) -> Body:
 
 
 def header_of(request: Request, name: bytes) -> str | None:
-    """Return the first header of a name, in lower case. `Request.headers` takes ten times as long where it is absent."""
+    """Return the first header of a name in lower case. `Request.headers` takes ten times as long if there is none."""
     for key, value in request.scope["headers"]:
         if key == name:
             return value.decode("latin-1")

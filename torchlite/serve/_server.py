@@ -25,7 +25,7 @@ _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
 # Seconds that an idle connection is kept. Load balancers keep theirs for 60 and would meet closed ones.
 _KEEP_ALIVE = 75
-# Seconds until a thread that waits for Python's lock gets it. A model's thread waits after each product, by default 5 ms.
+# Seconds until a thread gets Python's lock, 5 ms by default. A model's thread waits for it after each product.
 _SWITCH_INTERVAL = 0.0005
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
