@@ -59,10 +59,10 @@ class _HttpServer(uvicorn.Server):
         for server in self.servers:
             server.close()
 
+        make: Any = config.http_protocol_class
+
         def protocol() -> Any:
-            return config.http_protocol_class(  # type: ignore[operator, union-attr]
-                config=config, server_state=self.server_state, app_state=self.lifespan.state
-            )
+            return make(config=config, server_state=self.server_state, app_state=self.lifespan.state)
 
         for connection in accepted:
             connection.setblocking(False)
