@@ -27,6 +27,7 @@ INTERRUPTED = 130
 _KEEP_ALIVE = 75
 # Seconds until a thread gets Python's lock, 5 ms by default. A model's thread waits for it after each product.
 _SWITCH_INTERVAL = 0.0005
+_CALM_TURNS = 5
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
@@ -45,10 +46,18 @@ class _HttpServer(uvicorn.Server):
         """End: take the connections that wait, refuse others, and answer what comes on open ones for a while."""
         for listener in sockets or []:
             await self._take_waiting(listener)
-        end = time.monotonic() + _LINGER
-        while self.server_state.connections and time.monotonic() < end and not self.force_exit:
-            await asyncio.sleep(0.01)
+        await self._linger()
         await super().shutdown(sockets)
+
+    async def _linger(self) -> None:
+        """Answer what comes on open connections for a while, and until some turns of the event loop bring no further
+        request: on a busy machine this process does not run for seconds, and requests wait that nobody has read.
+        """
+        state, end, seen, calm = self.server_state, time.monotonic() + _LINGER, 0, 0
+        while state.connections and not self.force_exit and (time.monotonic() < end or calm < _CALM_TURNS):
+            await asyncio.sleep(0.01)
+            count = state.total_requests + len(state.tasks)
+            calm, seen = calm + 1 if count == seen else 0, count
 
     async def _take_waiting(self, listener: socket.socket) -> None:
         """Accept all connections that the system has made already, and close the socket, which would reset them."""
