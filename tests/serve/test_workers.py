@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -252,6 +253,25 @@ def test_streams(words):
         assert await figure(client, "torchlite_worker_deaths_total") == 0
 
     with_client(work, words, workers=1, allow_code=True)
+
+
+def test_texts(tmp_path):
+    code = Path(__file__).with_name("letters.py").read_text()
+    model = write_model(tmp_path / "letters", code, "factory = 'code:Letters'\n")
+    asked = {"model": "letters", "prompt": "the", "max_tokens": 8, "temperature": 0}
+
+    async def work(client):
+        whole = (await client.post("/v1/completions", asked)).json
+        assert whole["usage"]["completion_tokens"] == 8
+        streamed = await client.post("/v1/completions", {**asked, "stream": True})
+        parts = [json.loads(part[6:]) for part in streamed.body.split(b"\n\n") if part and b"[DONE]" not in part]
+        assert "".join(part["choices"][0]["text"] for part in parts) == whole["choices"][0]["text"]
+        with contextlib.suppress(Exception):  # the client leaves, and the one worker is free again
+            await client.call("POST", "/v1/completions", {**asked, "max_tokens": 100_000, "stream": True}, cut=0.1)
+        assert (await client.post("/v1/completions", asked)).json["choices"] == whole["choices"]
+        assert await figure(client, "torchlite_worker_deaths_total") == 0
+
+    with_client(work, model, workers=1, allow_code=True)
 
 
 def test_a_death_within_a_stream_is_its_last_event(words):
