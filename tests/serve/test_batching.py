@@ -173,3 +173,115 @@ def test_workers_call_at_the_same_time(model):
         return await asyncio.gather(*futures)
 
     assert scheduled(model, work, workers=2) == [1, 2]
+
+
+# -- calls in the event loop's thread ------------------------------------------------------
+
+
+class Quick(Model):
+    """Notes in which thread each batch is computed. A payload of "long" takes four milliseconds."""
+
+    def __init__(self):
+        super().__init__()
+        self.threads = []
+
+    def run(self, payloads):
+        self.threads.append(threading.current_thread())
+        start = time.thread_time()
+        while "long" in payloads and time.thread_time() - start < 0.004:
+            pass
+        return super().run([0 if payload == "long" else payload for payload in payloads])
+
+    def stayed(self):
+        """Whether each call was in the event loop's thread."""
+        return [thread is threading.main_thread() for thread in self.threads]
+
+
+def stayed(model, work, **limits):
+    """As `scheduled`, with a model whose brief calls need no thread. One call has been."""
+
+    async def main():
+        with ThreadPoolExecutor(1) as pool:
+            scheduler = Scheduler(model.run, pool, BatchLimits(**limits), Observed(), stays=True)
+            await scheduler.submit(0, "a", size=100)
+            return await work(scheduler)
+
+    return asyncio.run(main())
+
+
+@pytest.fixture
+def quick():
+    return Quick()
+
+
+def test_brief_calls_need_no_thread(quick):
+    async def work(scheduler):
+        return [await scheduler.submit(n, "a", size=100) for n in range(3)]
+
+    assert stayed(quick, work) == [1, 2, 3]
+    assert quick.stayed() == [False, True, True, True]  # nothing is known of the first one
+
+
+def test_requests_that_have_come_join_a_brief_call(quick):
+    async def work(scheduler):
+        return await asyncio.gather(*(scheduler.submit(n, "a", size=100) for n in range(3)))
+
+    assert stayed(quick, work, max_batch=3) == [1, 2, 3]
+    assert quick.batches == [[0], [0, 1, 2]]
+
+
+def test_a_long_call_takes_a_thread(quick):
+    async def work(scheduler):
+        for _ in range(12):
+            await scheduler.submit("long", "a", size=100)
+
+    stayed(quick, work)
+    assert quick.stayed()[-2:] == [False, False]
+
+
+@pytest.mark.parametrize("size", [0, 1 << 40])
+def test_large_inputs_and_other_requests_take_a_thread(quick, size):
+    async def work(scheduler):
+        return await scheduler.submit(1, "a", size=size)
+
+    assert stayed(quick, work) == 2
+    assert quick.stayed() == [False, False]
+
+
+def test_several_calls_at_a_time_take_threads(quick):
+    async def work(scheduler):
+        return await scheduler.submit(1, "a", size=100)
+
+    assert stayed(quick, work, workers=2) == 2
+    assert quick.stayed() == [False, False]
+
+
+def test_one_failure_does_not_fail_the_others_of_a_brief_call(quick):
+    async def work(scheduler):
+        futures = [scheduler.submit(n, "a", size=100) for n in (0, "bad", 2)]
+        return await asyncio.gather(*futures, return_exceptions=True)
+
+    found = stayed(quick, work, max_batch=3)
+    assert found[0] == 1 and str(found[1]) == "a bad one" and found[2] == 3
+
+
+def test_a_brief_call_leaves_out_who_has_gone(quick):
+    async def work(scheduler):
+        futures = [scheduler.submit(n, "a", size=100) for n in range(4)]
+        futures[0].cancel()
+        futures[2].cancel()
+        await scheduler.wait(futures[1], None)
+        return await futures[3]
+
+    assert stayed(quick, work) == 4
+    assert quick.batches == [[0], [1], [3]]
+
+
+def test_closing_answers_what_waits_for_a_brief_call(quick):
+    async def work(scheduler):
+        future = scheduler.submit(1, "a", size=100)
+        await scheduler.close()
+        assert scheduler.queue_length == 0
+        return future.result()
+
+    assert stayed(quick, work) == 2

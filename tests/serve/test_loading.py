@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import threading
 
 import pytest
 
@@ -12,8 +13,9 @@ pytest.importorskip("starlette", reason="the extra 'serve' is missing")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 
 from torchlite.distributed.checkpoint._safetensors import write_safetensors
+from torchlite.serve._tensor_model import TensorModel
 
-from .asgi_client import expected, infer_body, network, running
+from .asgi_client import expected, infer_body, network, running, write_onnx
 from .server_process import serving
 
 ROWS = [[1.0, 2.0, 3.0, 4.0], [0.5, 0.25, -1.0, 0.0]]
@@ -155,5 +157,35 @@ def test_a_model_on_a_device(device, onnx_file, workers):
             )
             for row, answer in zip(ROWS * 3, found, strict=True):
                 assert answer.json["outputs"][0]["data"] == pytest.approx(expected([row] * 2), abs=1e-5)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_brief_programs_of_files_need_no_thread_and_code_has_one(tmp_path, monkeypatch, is_file):
+    threads = []
+    run = TensorModel.run
+
+    def noting(model, requests):
+        threads.append(threading.current_thread())
+        return run(model, requests)
+
+    monkeypatch.setattr(TensorModel, "run", noting)
+    if is_file:
+        model = write_onnx(tmp_path / "net.onnx")
+    else:
+        model = tmp_path / "net"
+        model.mkdir()
+        (model / "code.py").write_text("def make():\n    return lambda x: x\n")
+        (model / "config.toml").write_text("factory = 'code:make'\n")
+
+    async def main():
+        async with running(model, allow_code=True) as client:
+            threads.clear()
+            while len(threads) < 200 and threading.main_thread() not in threads:
+                answer = await client.post("/v2/models/net/infer", infer_body(ROWS))
+                assert answer.status == 200
+        assert threads[0] is not threading.main_thread()
+        assert (threads[-1] is threading.main_thread()) is is_file
 
     asyncio.run(main())

@@ -15,7 +15,7 @@ import time
 import pytest
 
 pytest.importorskip("starlette", reason="the extra 'serve' is missing")
-pytest.importorskip("uvicorn", reason="the extra 'serve' is missing")
+uvicorn = pytest.importorskip("uvicorn", reason="the extra 'serve' is missing")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -254,3 +254,21 @@ def test_malformed_http_is_answered_by_400(onnx_file):
                 assert connection.recv(100).startswith(b"HTTP/1.1 400")
         assert server.request("GET", "/v2/health/ready").status == 200
     assert "Traceback" not in "".join(server.lines)
+
+
+def test_the_end_waits_while_open_connections_ask(monkeypatch):
+    from torchlite.serve import _server
+
+    monkeypatch.setattr(_server, "_LINGER", 0.0)
+    server = _server._HttpServer(uvicorn.Config(None))
+    server.server_state.connections.add(object())
+
+    async def main():
+        lingering = asyncio.ensure_future(server._linger())
+        for _ in range(20):
+            server.server_state.total_requests += 1
+            await asyncio.sleep(0.01)
+        assert not lingering.done()
+        await asyncio.wait_for(lingering, 30)
+
+    asyncio.run(main())

@@ -1,6 +1,6 @@
 """Long trials of a server under load: wrong answers, lost requests, memory, and malformed requests.
 
-`TORCHLITE_SERVE_TRIALS` is the number of trials (50), `TORCHLITE_SERVE_MINUTES` the time at full load (10).
+`SERVE_TRIALS` is the number of trials (50), `SERVE_MINUTES` the time at full load (10).
 """
 
 import asyncio
@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.night, pytest.mark.skipif(sys.platform != "linux", rea
 from .asgi_client import infer_body, network
 from .server_process import Server, serving
 
-TRIALS = int(os.environ.get("TORCHLITE_SERVE_TRIALS", "50"))
-MINUTES = float(os.environ.get("TORCHLITE_SERVE_MINUTES", "10"))
+TRIALS = int(os.environ.get("SERVE_TRIALS", "50"))
+MINUTES = float(os.environ.get("SERVE_MINUTES", "10"))
 WORKERS = pytest.mark.parametrize("workers", [0, 2])
 FLAGS = ["--no-access-log", "--max-batch", "16"]
 

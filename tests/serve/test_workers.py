@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,8 @@ pytest.importorskip("starlette", reason="the extra 'serve' is missing")
 pytest.importorskip("uvicorn", reason="the extra 'serve' is missing")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers need Linux")
+
+from torchlite_backends.cc import cxx_compiler
 
 from .asgi_client import expected, infer_body, running, write_onnx
 from .server_process import Server, serving
@@ -252,12 +255,42 @@ def test_streams(words):
     with_client(work, words, workers=1, allow_code=True)
 
 
+def test_texts(tmp_path):
+    code = Path(__file__).with_name("letters.py").read_text()
+    model = write_model(tmp_path / "letters", code, "factory = 'code:Letters'\n")
+    asked = {"model": "letters", "prompt": "the", "max_tokens": 8, "temperature": 0}
+
+    async def work(client):
+        whole = (await client.post("/v1/completions", asked)).json
+        assert whole["usage"]["completion_tokens"] == 8
+        streamed = await client.post("/v1/completions", {**asked, "stream": True})
+        parts = [json.loads(part[6:]) for part in streamed.body.split(b"\n\n") if part and b"[DONE]" not in part]
+        assert "".join(part["choices"][0]["text"] for part in parts) == whole["choices"][0]["text"]
+        with contextlib.suppress(Exception):  # the client leaves, and the one worker is free again
+            await client.call("POST", "/v1/completions", {**asked, "max_tokens": 100_000, "stream": True}, cut=0.1)
+        assert (await client.post("/v1/completions", asked)).json["choices"] == whole["choices"]
+        assert await figure(client, "torchlite_worker_deaths_total") == 0
+
+    with_client(work, model, workers=1, allow_code=True)
+
+
 def test_a_death_within_a_stream_is_its_last_event(words):
     async def work(client):
         answer = await client.post("/v2/models/words/generate_stream", {"n": 5})
         events = [json.loads(part[6:]) for part in answer.body.split(b"\n\n") if part]
         assert [event.get("word") for event in events] == ["w0", "w1", "w2", None] and "ended" in events[-1]["error"]
         assert (await client.post("/v2/models/words/generate_stream", {"n": 1})).status == 200
+
+    with_client(work, words, workers=1, allow_code=True)
+
+
+def test_a_death_does_not_overtake_what_was_sent_before(words):
+    async def work(client):
+        streamed = asyncio.ensure_future(client.post("/v2/models/words/generate_stream", {"n": 5}))
+        for _ in range(20):  # until the worker has the request
+            await asyncio.sleep(0)
+        time.sleep(0.5)  # the parts and the news of the death wait together
+        assert (await streamed).body.count(b'"word"') == 3
 
     with_client(work, words, workers=1, allow_code=True)
 
@@ -311,6 +344,22 @@ def test_weights_are_in_memory_once(tmp_path):
     assert size > 40_000_000
     more = memory_after_calls(model, 4) - memory_after_calls(model, 1)
     assert more < 1.2 * size  # of three workers more, which would be three times it without sharing
+
+
+@pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not() or "there is a compiler")
+def test_what_compiled_kernels_make_of_weights_is_in_memory_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHLITE_CPU_KERNELS", "cc")
+    model = write_large_onnx(tmp_path / "net.onnx")
+
+    async def work(client):
+        before = await figure(client, "torchlite_workers_memory_bytes")
+        body = infer_body([[1.0, 2.0, 3.0, 4.0]] * 6)
+        for _ in range(30):  # such a size gets a program of its own meanwhile
+            found = await asyncio.gather(*(client.post("/v2/models/net/infer", body) for _ in range(2)))
+            assert all(answer.status == 200 for answer in found)
+        return await figure(client, "torchlite_workers_memory_bytes") - before
+
+    assert with_client(work, model, workers=2, max_batch=6) < 0.7 * os.path.getsize(model)
 
 
 # -- deaths --------------------------------------------------------------------------------

@@ -101,10 +101,10 @@ def make_app(settings: Settings, service: Service | None = None, load: bool = Tr
     local = settings.host if settings.is_local else None
     app = Starlette(
         routes=[
+            *_rest.routes(),
             by_method("/", GET=status_page, OPTIONS=openapi),  # OPTIONS is TorchServe's
             Route("/metrics", metrics),
             Route("/openapi.json", openapi),
-            *_rest.routes(),
             *_torchserve.routes(),
             *_openai.routes(),
         ],

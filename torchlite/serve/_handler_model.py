@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _code, _torchserve_names
 from ._errors import ModelFailed, ServeError
@@ -23,6 +23,7 @@ class HandlerModel:
     context: Context
     folder: Path
     platform: str = "torchserve_handler"
+    can_stay: ClassVar[bool] = False  # its code may wait for anything
 
     def without_code(self) -> HandlerModel:
         """Return the model as the server's process knows it, where worker processes compute."""

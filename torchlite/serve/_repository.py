@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import logging
 import time
 from collections.abc import Iterable
@@ -273,7 +274,7 @@ class Repository:
         statistics = Statistics()
         observer = _Observer(source.name, version, statistics, self._metrics)
         if workers is None:
-            scheduler = Scheduler(model.run, self._pool, limits, observer)
+            scheduler = Scheduler(model.run, self._pool, limits, observer, model.can_stay)
         else:
             scheduler = Scheduler(workers.run, None, limits, observer)
         _log.info("model %s version %s is loaded", source.name, version)
@@ -314,6 +315,8 @@ class Repository:
     async def _retire(self, entry: Entry) -> None:
         await entry.scheduler.close()
         await entry.end()
+        if gc.get_freeze_count():  # by `ServerProcess`: the version must not stay in memory
+            gc.unfreeze()
 
     def set_default(self, name: str, version: str) -> None:
         """Let a version answer the requests that name none."""

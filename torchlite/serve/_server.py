@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import logging
 import signal
 import socket
@@ -23,6 +25,9 @@ _log = logging.getLogger("torchlite.serve")
 INTERRUPTED = 130
 # Seconds that an idle connection is kept. Load balancers keep theirs for 60 and would meet closed ones.
 _KEEP_ALIVE = 75
+# Seconds until a thread gets Python's lock, 5 ms by default. A model's thread waits for it after each product.
+_SWITCH_INTERVAL = 0.0005
+_CALM_TURNS = 5
 _LINGER = 1.0  # seconds in which open connections may ask once more after the server's end has begun
 
 
@@ -41,10 +46,18 @@ class _HttpServer(uvicorn.Server):
         """End: take the connections that wait, refuse others, and answer what comes on open ones for a while."""
         for listener in sockets or []:
             await self._take_waiting(listener)
-        end = time.monotonic() + _LINGER
-        while self.server_state.connections and time.monotonic() < end and not self.force_exit:
-            await asyncio.sleep(0.01)
+        await self._linger()
         await super().shutdown(sockets)
+
+    async def _linger(self) -> None:
+        """Answer what comes on open connections for a while, and until some turns of the event loop bring no further
+        request: on a busy machine this process does not run for seconds, and requests wait that nobody has read.
+        """
+        state, end, seen, calm = self.server_state, time.monotonic() + _LINGER, 0, 0
+        while state.connections and not self.force_exit and (time.monotonic() < end or calm < _CALM_TURNS):
+            await asyncio.sleep(0.01)
+            count = state.total_requests + len(state.tasks)
+            calm, seen = calm + 1 if count == seen else 0, count
 
     async def _take_waiting(self, listener: socket.socket) -> None:
         """Accept all connections that the system has made already, and close the socket, which would reset them."""
@@ -55,10 +68,10 @@ class _HttpServer(uvicorn.Server):
         for server in self.servers:
             server.close()
 
+        make: Any = config.http_protocol_class
+
         def protocol() -> Any:
-            return config.http_protocol_class(  # type: ignore[operator, union-attr]
-                config=config, server_state=self.server_state, app_state=self.lifespan.state
-            )
+            return make(config=config, server_state=self.server_state, app_state=self.lifespan.state)
 
         for connection in accepted:
             connection.setblocking(False)
@@ -83,7 +96,9 @@ class ServerProcess:
 
     def run(self) -> int:
         """Serve until a signal ends it; return the exit status. StartError if it cannot start."""
-        return asyncio.run(self._serve())
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(self._serve())
 
     async def _serve(self) -> int:
         settings = self._settings
@@ -107,6 +122,7 @@ class ServerProcess:
             # Probes are answered while the models are loaded; the server is not ready yet.
             grpc_server, grpc_port = await self._start_grpc(service)
             if await self._load(service, serving):
+                gc.freeze()  # collections need not look at what lives as long as the server
                 if self._on_ready is not None:
                     self._on_ready(listener.getsockname()[1], grpc_port)
                 await self._wait(serving)
@@ -178,6 +194,14 @@ class ServerProcess:
     async def _end_http(serving: asyncio.Future) -> None:
         with contextlib.suppress(SystemExit):  # uvicorn's, if it could not start
             await serving
+
+
+def _loop_factory() -> Any:
+    """Return what makes the event loop: uvloop's, if it is installed, else None for Python's."""
+    try:
+        return importlib.import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
 
 
 def _http_config(settings: Settings, service: Service) -> uvicorn.Config:

@@ -111,7 +111,7 @@ class Service:
             model = tensor_model(entry)
             model.check(request)
             check_wishes(request, model.outputs)
-            return entry.scheduler.submit(request, model.signature(request), model.rows(request))
+            return entry.scheduler.submit(request, model.signature(request), model.rows(request), model.size(request))
 
         return await self._answer(name, version, call, submit)
 

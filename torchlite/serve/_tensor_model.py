@@ -88,6 +88,16 @@ class TensorModel:
         first = next(iter(request.inputs.values()), None)
         return int(first.shape[0]) if first is not None and first.ndim else 1
 
+    @staticmethod
+    def size(request: InferRequest) -> int:
+        """Return the bytes of a request's inputs."""
+        return sum(array.nbytes for array in request.inputs.values())
+
+    @property
+    def can_stay(self) -> bool:
+        """True if calls may run in the event loop's thread: it is a program of a file, which only computes."""
+        return self.device == "cpu" and not self.is_code and not self.streams
+
     def run(self, requests: Sequence[InferRequest | Stream]) -> tuple[list[Any], StageTimes]:
         """Return the answer to each request: the module is called once. A stream is the only one of its call."""
         start = time.perf_counter()

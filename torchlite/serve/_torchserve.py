@@ -246,8 +246,7 @@ async def register_model(request: Request) -> Response:
     service = service_of(request)
     path = _stored(service, query.get("url", ""))
     workers = _whole(request, "initial_workers", 1, 0)
-    given = query.get("model_name")
-    name = check_model_name(given or await asyncio.to_thread(_name_of, path))
+    name = check_model_name(query.get("model_name", "") or await asyncio.to_thread(_name_of, path))
     limits: dict[str, Any] = {}
     if "batch_size" in query:
         limits["max_batch"] = _whole(request, "batch_size", 1, 1)

@@ -80,13 +80,18 @@ def array_from_json(name: str, datatype: str, shape: tuple[int, ...], data: Any)
     _check_elements(name, datatype, dtype, found)
     if dtype.kind not in "biu":
         _check_range(name, datatype, dtype, found)
-    return found.astype(dtype, copy=False).reshape(shape)
+    made = np.empty(shape, dtype)  # an array with memory of its own is a tensor at once
+    made.reshape(-1)[:] = found.reshape(-1)
+    return made
 
 
 def _check_range(name: str, datatype: str, dtype: np.dtype, found: np.ndarray) -> None:
     """Raise InvalidRequest for a finite number that would become infinite."""
+    most = float(ml_dtypes.finfo(dtype).max)
+    if -most <= found.min() and found.max() <= most:  # False for NaN
+        return
     wide = np.abs(found, dtype=np.float64)
-    if np.any((wide > float(ml_dtypes.finfo(dtype).max)) & (wide < np.inf)):
+    if np.any((wide > most) & (wide < np.inf)):
         raise InvalidRequest(f"input '{name}': an element is beyond the range of {datatype}")
 
 
@@ -221,7 +226,7 @@ def tensor_of(array: np.ndarray, device: str) -> Any:
 def array_of(value: Any) -> np.ndarray:
     """Return the array of a model's result: a tensor, an array, a number, a text or a list of these."""
     if isinstance(value, torch.Tensor):
-        found = value.detach().cpu()
+        found = value if value.device.type == "cpu" and not value.requires_grad else value.detach().cpu()
         if found.dtype is torch.bfloat16:  # NumPy has it through ml_dtypes alone
             return found.contiguous().view(torch.int16).numpy().view(DTYPES["BF16"])
         return found.numpy()

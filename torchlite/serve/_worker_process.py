@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,9 +28,10 @@ from ._payloads import arrived
 from ._sources import ModelSource
 
 _log = logging.getLogger("torchlite.serve")
-# After so many calls a loaded module has recorded its kernels and laid out its weights for them, to be shared. Few rows
-# are laid out as many are, and one row in another way.
-_FIRST_CALLS, _FIRST_ROWS, _FIRST_SECONDS = 26, (1, 4), 1.0
+# After so many calls of a size a module has recorded its kernels and laid out its weights for them, to be shared. The
+# first size takes three calls. Few rows are laid out as many are, and one row in another way.
+_FIRST_CALLS, _FIRST_SECONDS = 26, 1.0
+_FEW_ROWS = 4
 _LAST_CALLS = 1.0  # seconds that workers have after the server has gone
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -216,11 +217,14 @@ class _Model:
 
         self._figures: list[tuple[str, float, str]] = []
         self._lock = threading.Lock()
-        self.model = load_model(order.source, order.version, order.path, order.allow_code, self._record)
-        config = order.source.config
+        source, config = order.source, order.source.config
+        if order.preload:
+            source = replace(source, config=replace(config, warmup=0))
+        self.model = load_model(source, order.version, order.path, order.allow_code, self._record)
         if order.preload and config.warmup and isinstance(self.model, TensorModel):
-            for rows in _FIRST_ROWS[: 2 if self.model.can_batch and config.max_batch > 1 else 1]:
-                warm_up(self.model, _FIRST_CALLS, rows, _FIRST_SECONDS)
+            if self.model.can_batch and config.max_batch > 1:
+                warm_up(self.model, 3, _FEW_ROWS)
+            warm_up(self.model, _FIRST_CALLS, seconds=_FIRST_SECONDS)
 
     def _record(self, name: str, value: float, unit: str) -> None:
         with self._lock:

@@ -425,17 +425,18 @@ class WorkerGroup:
 
     # -- what workers send -----------------------------------------------------------------
 
-    def _read(self, worker: _Worker) -> None:
+    def _read(self, worker: _Worker) -> bool:
+        """Read a message; False if there is none."""
         try:
             message = _frames.receive(worker.channel)
         except BlockingIOError:
-            return
+            return False
         except Exception as error:  # of the system, or of an object that the model's code sent
             if not isinstance(error, EOFError | OSError):
                 _log.exception("a message of worker process %s cannot be read", worker.process)
                 self._kill(worker, None)
             self._on_death(worker)
-            return
+            return False
         if isinstance(message, Hello):
             self._on_hello(worker, message)
         elif isinstance(message, Failed):
@@ -444,6 +445,7 @@ class WorkerGroup:
             self._forget(worker)
         elif worker.call is not None and worker.call.number == message[1]:
             self._on_message(worker, worker.call, message)
+        return True
 
     def _on_hello(self, worker: _Worker, hello: Hello) -> None:
         worker.process = hello.process
@@ -506,6 +508,8 @@ class WorkerGroup:
             _log.error("model %s: worker process %s has ended%s", name, ended.process, ending)
         for worker in list(self._workers):
             if worker.process == ended.process:
+                while worker in self._workers and self._read(worker):  # what it sent before
+                    pass
                 self._on_death(worker)
 
     def _on_death(self, worker: _Worker) -> None:

@@ -152,11 +152,15 @@ def pack_weights(weight: np.ndarray, groups: int, vector: int) -> np.ndarray:
     filters, channels = weight.shape[0] // groups, weight.shape[1]
     taps = math.prod(weight.shape[2:])
     width = -(-filters // vector) * vector
-    found = np.zeros((groups, taps, channels, width), np.float32)
-    found[..., :filters] = weight.reshape(groups, filters, channels, taps).transpose(0, 3, 2, 1)
-    parts = [found[..., f : f + 2 * vector].reshape(groups, -1) for f in range(0, width, 2 * vector)]
-    packed = _empty_aligned((groups, sum(part.shape[1] for part in parts)))
-    return share_equal(np.concatenate(parts, 1, out=packed), "panels")
+    source = weight.reshape(groups, filters, channels, taps).transpose(0, 3, 2, 1)
+    packed = _empty_aligned((groups, taps * channels * width))
+    for first in range(0, width, 2 * vector):
+        last = min(first + 2 * vector, width)
+        panel = packed[:, taps * channels * first : taps * channels * last].reshape(groups, taps, channels, -1)
+        whole = min(last, filters) - first
+        panel[..., :whole] = source[..., first : first + whole]
+        panel[..., whole:] = 0
+    return share_equal(packed, "panels")
 
 
 def bind_convolution(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,18 @@ def test_packed_weights_begin_at_a_cache_line():
     for groups in (1, 2):
         packed = channels_last.pack_weights(numbers(groups, 36, 24, 3, 3), groups, 16)
         assert address(packed) % 64 == 0 and packed.flags.c_contiguous
+
+
+def test_weights_are_laid_out_without_a_further_copy():
+    weight = numbers(1, 300, 700)
+    tracemalloc.start()
+    packed = channels_last.pack_weights(weight, 1, 16)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1.3 * packed.nbytes
+    assert np.array_equal(packed[0, : 32 * 700].reshape(700, 32), weight[:32].T)
+    last = packed[0, -16 * 700 :].reshape(700, 16)  # 12 filters, and zeros up to a whole vector
+    assert np.array_equal(last[:, :12], weight[288:].T) and not last[:, 12:].any()
 
 
 def test_parts_have_equally_many_positions(run):
