@@ -106,6 +106,20 @@ def test_assert_close_messages(expression, words):
     assert str(caught.value) == words
 
 
+TOLERANCES = [
+    ("float16", 1e-3, 1e-5), ("bfloat16", 1.6e-2, 1e-5), ("float32", 1.3e-6, 1e-5), ("float64", 1e-7, 1e-7),
+    ("complex64", 1.3e-6, 1e-5), ("complex128", 1e-7, 1e-7), ("int32", 0, 0), ("bool", 0, 0), ("qint8", 1.3e-6, 1e-5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,rtol,atol", TOLERANCES)
+def test_default_tolerances(name, rtol, atol):
+    assert comparison.get_tolerances(getattr(torch, name), rtol=None, atol=None) == (rtol, atol)
+    both = comparison.get_tolerances(torch.ones(1), getattr(torch, name), rtol=None, atol=None)
+    assert both == (max(rtol, 1.3e-6), 1e-5)
+    assert comparison.get_tolerances(getattr(torch, name), rtol=2.0, atol=0.0) == (2.0, 0.0)
+
+
 def test_assert_close_rejects_other_types():
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type <class 'str'>"):
         assert_close("a", "a")
