@@ -260,6 +260,9 @@ class TensorLikePair(Pair):
         self._fail(AssertionError, words)
 
 
+_PAIR_TYPES = (NonePair, BooleanPair, NumberPair, TensorLikePair)  # of `assert_close`
+
+
 def originate_pairs(
     actual: Any,
     expected: Any,
@@ -451,7 +454,7 @@ def assert_close(
     errors = not_close_error_metas(
         actual,
         expected,
-        pair_types=(NonePair, BooleanPair, NumberPair, TensorLikePair),
+        pair_types=_PAIR_TYPES,
         allow_subclasses=allow_subclasses,
         rtol=rtol,
         atol=atol,
