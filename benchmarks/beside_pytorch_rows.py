@@ -573,8 +573,8 @@ _EDGES = "e = torch_geometric.EdgeIndex([[0, 1, 1, 2], [1, 0, 2, 1]], sort_order
 PACKAGE_ROWS: dict[str, Row] = {
     **{
         f"reversible layer, {groups} groups": (
-            _GEOMETRIC
-            + f"g = torch_geometric.nn; c = g.GroupAddRev(g.SAGEConv({32 // groups}, {32 // groups}), {groups}); "
+            _GEOMETRIC + f"g = torch_geometric.nn; s = g.SAGEConv({32 // groups}, {32 // groups}); "
+            f"c = g.GroupAddRev(s, num_groups={groups}); "
             "l = nn.Linear(32, 32); x = torch.randn(4, 32); e = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])",
             "c(l(x), e).mean().backward()",
         )
