@@ -281,9 +281,8 @@ def _empty_into(out, size, memory_format, device, requires_grad):
     """Resize `out`. What it holds stays, but for deterministic algorithms."""
     if memory_format is not None:
         raise RuntimeError("'memory_format' argument is incompatible with 'out' tensor argument")
-    if device is not None and device_type(device) != out.device:
-        asked, have = device_type(device).type, out.device.type
-        raise RuntimeError(f"device type {asked} does not match device type of out parameter ({have})")
+    if device is not None and (asked := device_type(device).type) != out.device.type:
+        raise RuntimeError(f"device type {asked} does not match device type of out parameter ({out.device.type})")
     if out.shape != size:
         out.resize_(size)
     if FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
