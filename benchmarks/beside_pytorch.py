@@ -1,7 +1,7 @@
 """Small programs that were slow, and every op on 1e5 elements, beside PyTorch on the CPU.
 
 usage: python benchmarks/beside_pytorch.py --python PATH [-k WORD] [--engines numpy,cc]
-           [--rows data,products,quantized,pooling,convolutions,samplers,ops]
+           [--rows data,products,quantized,pooling,convolutions,samplers,packages,ops]
            [--rounds 3] [--seconds 0.1] [--threads N] [--over RATIO] [--json FILE]
 
 PATH is an interpreter of an environment that has PyTorch. Each engine of torchlite has one process, PyTorch another. In

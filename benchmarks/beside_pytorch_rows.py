@@ -567,6 +567,23 @@ def _op_rows() -> dict[str, Row]:
 
 OP_ROWS = _op_rows()
 
+# Rows of packages, which both interpreters need. Under torchlite `import torch` means torchlite.
+_GEOMETRIC = "getattr(torch, 'as_torch', int)(); import torch_geometric; "
+_EDGES = "e = torch_geometric.EdgeIndex([[0, 1, 1, 2], [1, 0, 2, 1]], sort_order='row'); e.fill_cache_()"
+PACKAGE_ROWS: dict[str, Row] = {
+    **{
+        f"reversible layer, {groups} groups": (
+            _GEOMETRIC + f"g = torch_geometric.nn; s = g.SAGEConv({32 // groups}, {32 // groups}); "
+            f"c = g.GroupAddRev(s, num_groups={groups}); "
+            "l = nn.Linear(32, 32); x = torch.randn(4, 32); e = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])",
+            "c(l(x), e).mean().backward()",
+        )
+        for groups in (2, 16)
+    },
+    "EdgeIndex in shared memory": (_GEOMETRIC + _EDGES, "e.clone().share_memory_()"),
+    "EdgeIndex, already shared": (_GEOMETRIC + _EDGES, "e.share_memory_()"),
+}
+
 GROUPS: dict[str, dict[str, Row]] = {
     "data": DATA_ROWS,
     "products": PRODUCT_ROWS,
@@ -574,5 +591,6 @@ GROUPS: dict[str, dict[str, Row]] = {
     "pooling": POOLING_ROWS,
     "convolutions": CONV_ROWS,
     "samplers": SAMPLER_ROWS,
+    "packages": PACKAGE_ROWS,
     "ops": OP_ROWS,
 }

@@ -84,6 +84,20 @@ def test_tracker_sees_the_state_and_ends_it():
     assert seen == [(1, 999, (2,)), (2, 998, (2,)), (3, 997, (2,))]
 
 
+def test_parameters_of_the_basis():
+    torch.manual_seed(0)
+    seen = {}
+
+    def tracker(worker):
+        seen.update(worker.fparams | worker.iparams | worker.bparams)
+        worker.bvars["force_stop"] = True
+
+    options = {"ortho_iparams": {"ortho_i_max": 5}, "ortho_fparams": {"ortho_tol": 0.25}}
+    torch.lobpcg(positive(20), tol=0.125, tracker=tracker, ortho_bparams={"ortho_use_drop": True}, **options)
+    assert (seen["ortho_tol"], seen["ortho_tol_drop"], seen["ortho_tol_replace"]) == (0.25, 0.125, 0.125)
+    assert (seen["ortho_i_max"], seen["ortho_j_max"], seen["ortho_use_drop"]) == (5, 3, True)
+
+
 def test_gradients_of_both_orders():
     torch.manual_seed(0)
     A = torch.diag(torch.arange(1.0, 7.0, dtype=torch.float64)) + 0.1 * positive(6)

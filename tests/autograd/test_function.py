@@ -304,3 +304,12 @@ def test_next_functions_are_those_of_tensors():
     x, y = torch.ones(2), torch.ones(2, requires_grad=True)
     pairs = Scaled.apply(x, 3.0, y).grad_fn.next_functions
     assert pairs[0] == (None, 0) and pairs[1][0].variable is y and len(pairs) == 2
+
+
+def test_functions_of_tensors_beside_ones_with_an_inner_history():
+    nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
+    with pytest.raises(NotImplementedError, match=r"a custom autograd.Function takes no nested tensor: give it `values"):
+        Cube.apply(nested)
+    plain = torch.tensor(2.0, requires_grad=True)
+    Cube.apply(plain).backward()
+    assert plain.grad == 12

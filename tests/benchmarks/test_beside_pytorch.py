@@ -10,7 +10,7 @@ import pytest
 import torchlite as torch
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUPS = ("data", "products", "quantized", "pooling", "convolutions", "samplers", "ops")
+GROUPS = ("data", "products", "quantized", "pooling", "convolutions", "samplers", "packages", "ops")
 
 
 @pytest.fixture

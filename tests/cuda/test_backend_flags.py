@@ -203,6 +203,10 @@ def test_deterministic_algorithms():
     assert FLAGS.deterministic and FLAGS.deterministic_warn_only and torch.get_deterministic_debug_mode() == 1
     torch.set_deterministic_debug_mode("default")
     assert not torch.are_deterministic_algorithms_enabled() and not FLAGS.deterministic
+    assert torch.get_deterministic_debug_mode() == 0
+    torch.set_deterministic_debug_mode("error")
+    assert torch.get_deterministic_debug_mode() == 2
+    torch.set_deterministic_debug_mode(0)
 
 
 def test_other_libraries():

@@ -382,3 +382,30 @@ def test_empty_leaves_what_a_given_tensor_holds(device):
     assert torch.empty(4, out=given) is given and given.tolist() == [0, 1, 2, 3]
     assert torch.empty(2, 2, out=given).tolist() == [[0, 1], [2, 3]]
     assert torch.empty(2, out=given).tolist() == [0, 1]
+    assert torch.empty(2, out=given, device=device).tolist() == [0, 1]
+    assert torch.empty(2, out=given, requires_grad=True) is given and given.requires_grad
+    with pytest.raises(RuntimeError, match="'memory_format' argument is incompatible with 'out' tensor argument"):
+        torch.empty(1, 1, 2, 1, out=given, memory_format=torch.channels_last)
+    with pytest.raises(RuntimeError, match="device type meta does not match device type of out parameter"):
+        torch.empty(2, out=given, device="meta")
+    with pytest.raises(RuntimeError, match="dtype Int does not match dtype of out parameter"):
+        torch.empty(2, out=given, dtype=torch.int32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.bool, torch.complex64])
+def test_deterministic_algorithms_fill_empty_tensors(device, dtype):
+    def given(*size):
+        return torch.zeros(size, dtype=dtype, device=device)
+
+    torch.use_deterministic_algorithms(True)
+    try:
+        made = [torch.empty(3, out=given(3)), torch.empty(3, out=given(1)), torch.empty_like(given(3))]
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        kept = torch.empty(3, out=given(3))
+    finally:
+        torch.use_deterministic_algorithms(False)
+        torch.utils.deterministic.fill_uninitialized_memory = True
+    floating = dtype.is_floating_point or dtype.is_complex
+    for x in made:
+        assert x.shape == (3,) and (x.isnan() if floating else x == (dtype is torch.bool or 2**15 - 1)).all()
+    assert not kept.any()

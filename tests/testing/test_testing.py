@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
+from torchlite.testing import _comparison as comparison
 from torchlite.testing import assert_close, make_tensor
 
 WRONG_LIMITS = [
@@ -105,6 +106,20 @@ def test_assert_close_messages(expression, words):
     assert str(caught.value) == words
 
 
+TOLERANCES = [
+    ("float16", 1e-3, 1e-5), ("bfloat16", 1.6e-2, 1e-5), ("float32", 1.3e-6, 1e-5), ("float64", 1e-7, 1e-7),
+    ("complex64", 1.3e-6, 1e-5), ("complex128", 1e-7, 1e-7), ("int32", 0, 0), ("bool", 0, 0), ("qint8", 1.3e-6, 1e-5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,rtol,atol", TOLERANCES)
+def test_default_tolerances(name, rtol, atol):
+    assert comparison.get_tolerances(getattr(torch, name), rtol=None, atol=None) == (rtol, atol)
+    both = comparison.get_tolerances(torch.ones(1), getattr(torch, name), rtol=None, atol=None)
+    assert both == (max(rtol, 1.3e-6), 1e-5)
+    assert comparison.get_tolerances(getattr(torch, name), rtol=2.0, atol=0.0) == (2.0, 0.0)
+
+
 def test_assert_close_rejects_other_types():
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type <class 'str'>"):
         assert_close("a", "a")
@@ -117,6 +132,72 @@ def test_assert_close_rejects_other_types():
     assert_close(np.ones(2), np.ones(2))
     assert_close(torch.empty(2, device="meta"), torch.empty(2, device="meta"))
     assert_close(math.nan, math.nan, equal_nan=True)
+
+
+def test_a_message_is_for_values_and_not_for_structures():
+    with pytest.raises(AssertionError, match="^The length of the sequences mismatch: 1 != 2$"):
+        assert_close([1], [1, 2], msg="hello")
+    with pytest.raises(AssertionError, match="hello.*not equal.*item \\[1\\]"):
+        assert_close([1, 1], [1, 2], msg=lambda text: "hello " + text.replace("\n", " "))
+
+
+def test_all_differences_are_found():
+    pairs = (comparison.NumberPair, comparison.TensorLikePair, comparison.ObjectPair)
+    values = [1, {"b": torch.ones(2), "a": "x"}, 2.0], [1, {"b": torch.zeros(2), "a": "y"}, 2.5]
+    found = comparison.not_close_error_metas(*values, pair_types=pairs)
+    assert [error.id for error in found] == [(1, "a"), (1, "b"), (2,)]
+    assert [error.type for error in found] == [AssertionError] * 3
+    assert str(found[0].to_error()) == "x != y\n\nThe failure occurred for item [1]['a']"
+    assert str(found[1].to_error("hello")) == "hello"
+    assert not comparison.not_close_error_metas(values, values, pair_types=pairs)
+
+
+def test_pairs_of_a_program():
+    class Length(comparison.Pair):
+        def __init__(self, actual, expected, **options):
+            self._check_inputs_isinstance(actual, expected, cls=str)
+            super().__init__(actual, expected, **options)
+
+        def compare(self):
+            if len(self.actual) != len(self.expected):
+                self._fail(AssertionError, "lengths")
+
+    class Rounded(comparison.TensorLikePair):
+        def _process_inputs(self, actual, expected, *, id, allow_subclasses):
+            return tuple(self._to_tensor(x).round() for x in (actual, expected))
+
+    pairs = (Length, Rounded)
+    assert not comparison.not_close_error_metas(["a", 1.1], ["b", torch.tensor(0.9)], pair_types=pairs)
+    (error,) = comparison.not_close_error_metas(["ab", [1.0]], ["a", [1.2]], pair_types=pairs)
+    assert error.id == (0,) and error.msg == "lengths"
+    with pytest.raises(TypeError, match="able to handle inputs of type <class 'object'> and <class 'int'>"):
+        comparison.not_close_error_metas(object(), 1, pair_types=pairs)
+
+
+def test_quantized_and_float8_tensors():
+    one, other = (torch.quantize_per_tensor(torch.tensor([1.0, x]), 0.1, 0, torch.qint8) for x in (2.0, 2.5))
+    assert_close(one, one.clone())
+    with pytest.raises(AssertionError, match=r"^Quantized tensor-likes are not close!(.|\n)*0\.5 at index \(1,\)"):
+        assert_close(one, other)
+    with pytest.raises(AssertionError, match="'is_quantized' do not match: True != False"):
+        assert_close(one, one.dequantize())
+    channels = torch.quantize_per_channel(torch.ones(2), torch.full((2,), 0.1), torch.zeros(2).long(), 0, torch.qint8)
+    with pytest.raises(AssertionError, match=r"'qscheme\(\)' do not match"):
+        assert_close(one, channels)
+    small = torch.tensor([1.0, 2.0]).to(torch.float8_e4m3fn)
+    assert_close(small, small.clone())
+    with pytest.raises(AssertionError, match="Rtol=0.1 and atol=0.1 are not supported for bitwise comparison"):
+        assert_close(small, small, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize("name", ["__init__", "compare"])
+def test_a_comparison_that_breaks_is_no_difference(name, monkeypatch):
+    def breaks(*args, **kwargs):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(comparison.TensorLikePair, name, breaks)
+    with pytest.raises(RuntimeError, match="resulted in the unexpected exception above"):
+        assert_close(torch.ones(1), torch.ones(1))
 
 
 def test_classes_of_several_results():

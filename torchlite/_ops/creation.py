@@ -22,6 +22,8 @@ from .._dispatch.memory_layout import (
 from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
 from .._dispatch.shapes import contiguous_strides, tril_size
 from .._dispatch.type_promotion import cast_scalar
+from .._settings.backend_flags import FLAGS
+from .._types.devices import device as device_type
 from .._types.dtypes import (
     as_argument,
     bool_,
@@ -268,17 +270,24 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
     if _is_sparse(layout, out):
         return CALLBACKS.sparse("empty")(size, dtype, device, layout, requires_grad)
     kind = _out_dtype(out, dtype, dtype or get_default_dtype())
-    if out is not None and device is None:
-        return out if out.shape == tuple(size) else out.resize_(size)  # what it holds stays
+    if out is not None:
+        return _empty_into(out, size, memory_format, device, requires_grad)
     return _create_by_kernel(
-        "_empty",
-        size,
-        kind,
-        strides=_new_strides(size, memory_format),
-        device=device,
-        requires_grad=requires_grad,
-        out=out,
+        "_empty", size, kind, strides=_new_strides(size, memory_format), device=device, requires_grad=requires_grad
     )
+
+
+def _empty_into(out, size, memory_format, device, requires_grad):
+    """Resize `out`. What it holds stays, but for deterministic algorithms."""
+    if memory_format is not None:
+        raise RuntimeError("'memory_format' argument is incompatible with 'out' tensor argument")
+    if device is not None and (asked := device_type(device).type) != out.device.type:
+        raise RuntimeError(f"device type {asked} does not match device type of out parameter ({out.device.type})")
+    if out.shape != size:
+        out.resize_(size)
+    if FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
+        out_variants.fill_uninitialized(out)
+    return set_requires_grad(out) if requires_grad else out
 
 
 def _fill_value(value, dtype, size=()):

@@ -1,4 +1,7 @@
-"""Comparison of tensors, numbers, and sequences and mappings of them."""
+"""Comparison of tensors, numbers, and sequences and mappings of them.
+
+Classes of pairs compare one kind of value each. Programs that test against PyTorch define their own.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,42 @@ import torchlite as torch
 _TOLERANCES = {
     "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
     "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
+    "quint8": (1.3e-6, 1e-5), "qint8": (1.3e-6, 1e-5), "qint32": (1.3e-6, 1e-5),
 }  # fmt: skip
-_NUMBER_DTYPES = {int: "int64", float: "float64", complex: "complex128"}
+_NUMBER_DTYPES = {int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
-def _choose_default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
+class ErrorMeta(Exception):
+    """An error that a comparison found: its type and message, and the location of the values in their structures."""
+
+    def __init__(self, type: type[Exception], msg: str, *, id: tuple = ()) -> None:
+        super().__init__(f"{type.__name__}: {msg}")
+        self.type, self.msg, self.id = type, msg, id
+
+    def to_error(self, msg: str | Callable[[str], str] | None = None) -> Exception:
+        """Return the error that the caller gets, with his message if he gave one."""
+        if isinstance(msg, str):
+            return self.type(msg)
+        text = self.msg + _format_location(self.id)
+        return self.type(msg(text) if callable(msg) else text)
+
+
+class UnsupportedInputs(Exception):
+    """A kind of pair that does not compare these values."""
+
+
+def get_tolerances(
+    *inputs: torch.Tensor | torch.dtype, rtol: float | None, atol: float | None, id: tuple = ()
+) -> tuple[float, float]:
+    """Return the given tolerances, or the largest ones of the inputs' dtypes."""
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
-        raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
+        text = f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+        raise ErrorMeta(ValueError, text, id=id)
     if rtol is not None and atol is not None:
         return rtol, atol
-    pairs = [_TOLERANCES.get(name, (0.0, 0.0)) for name in names]
+    dtypes = [x.dtype if isinstance(x, torch.Tensor) else x for x in inputs]
+    pairs = [_TOLERANCES.get(dtype.name, (0.0, 0.0)) for dtype in dtypes]
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
@@ -36,110 +64,162 @@ def _format_location(where: tuple) -> str:
     return "\n\nThe failure occurred for item " + "".join(f"[{part!r}]" for part in where) if where else ""
 
 
-class _Comparison:
-    """The options of one call of `assert_close`."""
+class Pair:
+    """Two values to compare. Classes for a kind of value raise `UnsupportedInputs` if they are made of another one."""
 
-    def __init__(self, msg: str | Callable[[str], str] | None, **options: Any):
-        self.msg = msg
-        self.options = options
+    def __init__(self, actual: Any, expected: Any, *, id: tuple = (), **unknown_parameters: Any) -> None:
+        self.actual, self.expected, self.id = actual, expected, id
+        self._unknown_parameters = unknown_parameters
 
-    def fail(self, message: str, where: tuple = ()) -> NoReturn:
-        text = message + _format_location(where)
-        raise AssertionError(self.msg(text) if callable(self.msg) else self.msg if self.msg is not None else text)
+    @staticmethod
+    def _inputs_not_supported() -> NoReturn:
+        raise UnsupportedInputs
 
-    def pairs(self, actual: Any, expected: Any, where: tuple = ()) -> list[tuple]:
-        """Return the pairs to compare, each with its location; the structures must match."""
-        both = (actual, expected)
-        if all(isinstance(x, Sequence) and not isinstance(x, str) for x in both):
-            if len(actual) != len(expected):
-                self.fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", where)
-            found = []
-            for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-                found += self.pairs(a, e, (*where, i))
-            return found
-        if all(isinstance(x, Mapping) for x in both):
-            missing, more = set(expected) - set(actual), set(actual) - set(expected)
-            if missing or more:
-                self.fail(
-                    "The keys of the mappings do not match:\n"
-                    f"Missing keys in the actual mapping: {sorted(missing)}\n"
-                    f"Additional keys in the actual mapping: {sorted(more)}",
-                    where,
-                )
-            keys: Any = list(expected)
-            with contextlib.suppress(TypeError):  # keys of mixed types stay in insertion order
-                keys = sorted(keys)
-            return [pair for key in keys for pair in self.pairs(actual[key], expected[key], (*where, key))]
-        return [(self.kind(actual, expected, where), actual, expected, where)]
+    @staticmethod
+    def _check_inputs_isinstance(*inputs: Any, cls: type | tuple[type, ...]) -> None:
+        if not all(isinstance(x, cls) for x in inputs):
+            raise UnsupportedInputs
 
-    def kind(self, actual: Any, expected: Any, where: tuple) -> Callable:
-        """Return the method that compares two values. TypeError if there is none."""
-        both = (actual, expected)
-        if any(x is None for x in both):
-            return self.compare_none
-        if all(isinstance(x, (bool, np.bool_)) for x in both):
-            return self.compare_bools
-        if all(isinstance(x, (numbers.Number, np.number)) for x in both):
-            return self.compare_numbers
+    def _fail(self, type: type[Exception], msg: str, *, id: tuple = ()) -> NoReturn:
+        raise ErrorMeta(type, msg, id=id or self.id)
+
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if the values differ."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(actual={self.actual!r}, expected={self.expected!r}, id={self.id!r})"
+
+
+class ObjectPair(Pair):
+    """Values of any kind, which must be equal."""
+
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if the values are not equal."""
+        try:
+            equal = bool(self.actual == self.expected)
+        except Exception as error:
+            raise ErrorMeta(
+                ValueError, f"{self.actual} == {self.expected} failed with:\n{error}.", id=self.id
+            ) from error
+        if not equal:
+            self._fail(AssertionError, f"{self.actual} != {self.expected}")
+
+
+class NonePair(Pair):
+    """Values one of which is None."""
+
+    def __init__(self, actual: Any, expected: Any, **other_parameters: Any) -> None:
+        if actual is not None and expected is not None:
+            self._inputs_not_supported()
+        super().__init__(actual, expected, **other_parameters)
+
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if one value is not None."""
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"None mismatch: {self.actual} is not {self.expected}")
+
+
+class BooleanPair(Pair):
+    """Two truth values of Python or NumPy."""
+
+    def __init__(self, actual: Any, expected: Any, *, id: tuple = (), **other_parameters: Any) -> None:
+        self._check_inputs_isinstance(actual, expected, cls=(bool, np.bool_))
+        super().__init__(bool(actual), bool(expected), id=id, **other_parameters)
+
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if the values differ."""
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"Booleans mismatch: {self.actual} is not {self.expected}")
+
+
+class NumberPair(Pair):
+    """Two numbers of Python or NumPy."""
+
+    def __init__(
+        self, actual: Any, expected: Any, *, id: tuple = (), rtol: float | None = None, atol: float | None = None,
+        equal_nan: bool = False, check_dtype: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
+        self._check_inputs_isinstance(actual, expected, cls=(numbers.Number, np.number))
+        actual, expected = (x.item() if isinstance(x, np.number) else x for x in (actual, expected))
+        super().__init__(actual, expected, id=id, **other_parameters)
+        dtypes = [_NUMBER_DTYPES.get(type(x), torch.int64) for x in (actual, expected)]
+        self.rtol, self.atol = get_tolerances(*dtypes, rtol=rtol, atol=atol, id=id)
+        self.equal_nan, self.check_dtype = equal_nan, check_dtype
+
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if the types differ, where they are checked, or the numbers are not close."""
+        a, e = self.actual, self.expected
+        if self.check_dtype and type(a) is not type(e):
+            self._fail(AssertionError, f"The (d)types do not match: {type(a)} != {type(e)}.")
+        if a == e or (self.equal_nan and cmath.isnan(a) and cmath.isnan(e)):
+            return
+        gap = abs(a - e)
+        if not (cmath.isfinite(gap) and gap <= self.atol + self.rtol * abs(e)):
+            self._fail(AssertionError, _scalar_message(a, e, self.rtol, self.atol))
+
+
+class TensorLikePair(Pair):
+    """Two tensors, or two values that can be tensors, such as arrays; one type must be a subclass of the other."""
+
+    def __init__(
+        self, actual: Any, expected: Any, *, id: tuple = (), allow_subclasses: bool = True, rtol: float | None = None,
+        atol: float | None = None, equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True,
+        check_layout: bool = True, check_stride: bool = False, **other_parameters: Any,
+    ) -> None:  # fmt: skip
+        actual, expected = self._process_inputs(actual, expected, id=id, allow_subclasses=allow_subclasses)
+        super().__init__(actual, expected, id=id, **other_parameters)
+        self.rtol, self.atol = get_tolerances(actual, expected, rtol=rtol, atol=atol, id=id)
+        self.equal_nan, self.check_device, self.check_dtype = equal_nan, check_device, check_dtype
+        self.check_layout, self.check_stride = check_layout, check_stride
+
+    def _process_inputs(
+        self, actual: Any, expected: Any, *, id: tuple, allow_subclasses: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the values as tensors."""
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
-        if not self.options["allow_subclasses"]:
-            related = type(actual) is type(expected)
-        if related and all(isinstance(x, (torch.Tensor, np.ndarray)) for x in both):
-            return self.compare_tensors
-        raise TypeError(
-            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
-            + _format_location(where)
-        )
+        if not related or (not allow_subclasses and type(actual) is not type(expected)):
+            self._inputs_not_supported()
+        return self._to_tensor(actual), self._to_tensor(expected)
 
-    def compare_none(self, actual: Any, expected: Any, where: tuple) -> None:
-        if actual is not expected:
-            self.fail(f"None mismatch: {actual} is not {expected}", where)
+    def _to_tensor(self, tensor_like: Any) -> torch.Tensor:
+        if isinstance(tensor_like, torch.Tensor):
+            return tensor_like
+        try:
+            return torch.as_tensor(tensor_like)
+        except Exception:
+            self._inputs_not_supported()
 
-    def compare_bools(self, actual: Any, expected: Any, where: tuple) -> None:
-        if bool(actual) is not bool(expected):
-            self.fail(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}", where)
+    def compare(self) -> None:
+        """Raise an `ErrorMeta` if checked attributes differ, or elements are not close."""
+        self._compare_attributes(self.actual, self.expected)
+        if "meta" not in (self.actual.device.type, self.expected.device.type):
+            self._compare_values(self.actual, self.expected)
 
-    def compare_numbers(self, actual: Any, expected: Any, where: tuple) -> None:
-        a, e = (x.item() if isinstance(x, np.number) else x for x in (actual, expected))
-        if self.options["check_dtype"] and type(a) is not type(e):
-            self.fail(f"The (d)types do not match: {type(a)} != {type(e)}.", where)
-        names = tuple(_NUMBER_DTYPES.get(type(x), "int64") for x in (a, e))
-        rtol, atol = _choose_default_tolerances(names, self.options["rtol"], self.options["atol"])
-        if not self.close(a, e, rtol, atol):
-            self.fail(_scalar_message(a, e, rtol, atol), where)
-
-    def close(self, actual: Any, expected: Any, rtol: float, atol: float) -> bool:
-        """True if two numbers are close."""
-        if actual == expected:
-            return True
-        if self.options["equal_nan"] and cmath.isnan(actual) and cmath.isnan(expected):
-            return True
-        gap = abs(actual - expected)
-        return cmath.isfinite(gap) and gap <= atol + rtol * abs(expected)
-
-    def compare_tensors(self, actual: Any, expected: Any, where: tuple) -> None:
-        a, e = (torch.as_tensor(x) for x in (actual, expected))
-        options = self.options
+    def _compare_attributes(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
+        a, e = actual, expected
         for name, have, want, on in (
             ("shape", a.shape, e.shape, True),
-            ("layout", a.layout, e.layout, options["check_layout"]),
-            ("stride()", *_strides_of_pair(a, e), options["check_stride"]),
-            ("device", a.device, e.device, options["check_device"]),
-            ("dtype", a.dtype, e.dtype, options["check_dtype"]),
+            ("is_quantized", a.is_quantized, e.is_quantized, True),
+            ("qscheme()", *_schemes_of_pair(a, e), True),
+            ("layout", a.layout, e.layout, self.check_layout),
+            ("stride()", *_strides_of_pair(a, e), self.check_stride),
+            ("device", a.device, e.device, self.check_device),
+            ("dtype", a.dtype, e.dtype, self.check_dtype),
         ):
             if on and have != want:
-                self.fail(f"The values for attribute '{name}' do not match: {have} != {want}.", where)
-        rtol, atol = _choose_default_tolerances((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
-        if a.device.type == "meta" or e.device.type == "meta":
-            return
-        if torch.strided not in (a.layout, e.layout) and a.layout is e.layout:
-            for one, other, what in self.parts(a, e, where):
-                self.compare_values(one, other, rtol, atol, where, what)
-            return
-        a, e = (x.to_dense() for x in (a, e))
-        self.compare_values(a, e, rtol, atol, where)
+                self._fail(AssertionError, f"The values for attribute '{name}' do not match: {have} != {want}.")
 
-    def parts(self, actual: torch.Tensor, expected: torch.Tensor, where: tuple) -> list[tuple]:
+    def _compare_values(self, actual: torch.Tensor, expected: torch.Tensor) -> None:
+        if actual.is_quantized:
+            self._compare_strided(actual.dequantize(), expected.dequantize(), "Quantized tensor-likes")
+        elif torch.strided not in (actual.layout, expected.layout) and actual.layout is expected.layout:
+            for one, other, what in self._sparse_parts(actual, expected):
+                self._compare_strided(one, other, what)
+        else:
+            self._compare_strided(actual.to_dense(), expected.to_dense())
+
+    def _sparse_parts(self, actual: torch.Tensor, expected: torch.Tensor) -> list[tuple]:
         """Return the component tensors of two sparse tensors, each with its name."""
         kind = actual.layout.name[7:].upper()
         alike = [("specified values", actual._nnz(), expected._nnz())]
@@ -147,7 +227,8 @@ class _Comparison:
             alike.insert(0, ("sparse dimensions", actual.sparse_dim(), expected.sparse_dim()))
         for name, have, want in alike:
             if have != want:
-                self.fail(f"The number of {name} in sparse {kind} tensors does not match: {have} != {want}", where)
+                text = f"The number of {name} in sparse {kind} tensors does not match: {have} != {want}"
+                self._fail(AssertionError, text)
         if kind == "COO":
             names = ["_indices", "_values"]
         else:
@@ -157,23 +238,114 @@ class _Comparison:
             (getattr(actual, name)(), getattr(expected, name)(), f"Sparse {kind} {name.lstrip('_')}") for name in names
         ]
 
-    def compare_values(
-        self, a: torch.Tensor, e: torch.Tensor, rtol: float, atol: float, where: tuple, what: str = "Tensor-likes"
-    ) -> None:
-        options = self.options
-        a, e = (_to_comparable(x.detach().cpu()) for x in (a, e))
+    def _compare_strided(self, actual: torch.Tensor, expected: torch.Tensor, what: str = "Tensor-likes") -> None:
+        if actual.dtype.is_floating_point and actual.dtype.itemsize == 1 and (self.rtol or self.atol):
+            raise ErrorMeta(
+                AssertionError,
+                f"Rtol={self.rtol} and atol={self.atol} are not supported for bitwise comparison of low dimensional "
+                "floats. Please use rtol=0.0 and atol=0.0.",
+            )
+        a, e = (_to_comparable(x.detach().cpu()) for x in (actual, expected))
         if a.dtype is not e.dtype:
             common = torch.promote_types(a.dtype, e.dtype)
             a, e = a.to(common), e.to(common)
-        matches = torch.isclose(a, e, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
+        matches = torch.isclose(a, e, rtol=self.rtol, atol=self.atol, equal_nan=self.equal_nan)
         if bool(matches.all()):
             return
         words = (
-            _scalar_message(a.item(), e.item(), rtol, atol)
+            _scalar_message(a.item(), e.item(), self.rtol, self.atol)
             if not a.ndim
-            else _tensor_message(a, e, matches, rtol, atol, what)
+            else _tensor_message(a, e, matches, self.rtol, self.atol, what)
         )
-        self.fail(words, where)
+        self._fail(AssertionError, words)
+
+
+_PAIR_TYPES = (NonePair, BooleanPair, NumberPair, TensorLikePair)  # of `assert_close`
+
+
+def originate_pairs(
+    actual: Any,
+    expected: Any,
+    *,
+    pair_types: tuple[type[Pair], ...],
+    sequence_types: tuple[type, ...] = (Sequence,),
+    mapping_types: tuple[type, ...] = (Mapping,),
+    id: tuple = (),
+    **options: Any,
+) -> list[Pair]:
+    """Return the pairs to compare, each of the first type that takes its values. The structures must match.
+
+    Raises:
+        ErrorMeta: The structures differ, or no type takes two values.
+    """
+    both = (actual, expected)
+    if all(isinstance(x, sequence_types) and not isinstance(x, str) for x in both):
+        if len(actual) != len(expected):
+            text = f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
+            raise ErrorMeta(AssertionError, text, id=id)
+        keys: Any = range(len(actual))
+    elif all(isinstance(x, mapping_types) for x in both):
+        missing, more = set(expected) - set(actual), set(actual) - set(expected)
+        if missing or more:
+            text = (
+                "The keys of the mappings do not match:\n"
+                f"Missing keys in the actual mapping: {sorted(missing)}\n"
+                f"Additional keys in the actual mapping: {sorted(more)}"
+            )
+            raise ErrorMeta(AssertionError, text, id=id)
+        keys = list(expected)
+        with contextlib.suppress(TypeError):  # keys of mixed types stay in insertion order
+            keys = sorted(keys)
+    else:
+        return [_make_pair(actual, expected, pair_types, id, options)]
+    kinds: Any = {"pair_types": pair_types, "sequence_types": sequence_types, "mapping_types": mapping_types}
+    found: list[Pair] = []
+    for key in keys:
+        found += originate_pairs(actual[key], expected[key], id=(*id, key), **kinds, **options)
+    return found
+
+
+def _make_pair(actual: Any, expected: Any, pair_types: tuple[type[Pair], ...], id: tuple, options: dict) -> Pair:
+    for pair_type in pair_types:
+        try:
+            return pair_type(actual, expected, id=id, **options)
+        except UnsupportedInputs:
+            continue
+        except ErrorMeta:
+            raise
+        except Exception as error:
+            raise RuntimeError(
+                f"Originating a {pair_type.__name__}() of {type(actual).__name__} and {type(expected).__name__} "
+                "resulted in the unexpected exception above."
+            ) from error
+    text = f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
+    raise ErrorMeta(TypeError, text, id=id)
+
+
+def not_close_error_metas(
+    actual: Any,
+    expected: Any,
+    *,
+    pair_types: tuple[type[Pair], ...] = (ObjectPair,),
+    sequence_types: tuple[type, ...] = (Sequence,),
+    mapping_types: tuple[type, ...] = (Mapping,),
+    **options: Any,
+) -> list[ErrorMeta]:
+    """Compare values and structures of them; return what differs, in the order of the structures."""
+    kinds: Any = {"pair_types": pair_types, "sequence_types": sequence_types, "mapping_types": mapping_types}
+    try:
+        pairs = originate_pairs(actual, expected, **kinds, **options)
+    except ErrorMeta as error:
+        raise error.to_error() from None
+    found = []
+    for pair in pairs:
+        try:
+            pair.compare()
+        except ErrorMeta as error:
+            found.append(error)
+        except Exception as error:
+            raise RuntimeError(f"Comparing\n\n{pair}\n\nresulted in the unexpected exception above.") from error
+    return found
 
 
 def _to_comparable(x: torch.Tensor) -> torch.Tensor:
@@ -201,6 +373,11 @@ def _scalar_message(actual: Any, expected: Any, rtol: float, atol: float) -> str
         f"Absolute difference: {gap}{_format_tolerance(atol, equal)}\n"
         f"Relative difference: {share}{_format_tolerance(rtol, equal)}"
     )
+
+
+def _schemes_of_pair(a: torch.Tensor, e: torch.Tensor) -> tuple:
+    """Of quantized tensors."""
+    return (a.qscheme(), e.qscheme()) if a.is_quantized and e.is_quantized else (None, None)
 
 
 def _strides_of_pair(a: torch.Tensor, e: torch.Tensor) -> tuple:
@@ -274,8 +451,10 @@ def assert_close(
         >>> import torchlite as torch
         >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
-    comparison = _Comparison(
-        msg,
+    errors = not_close_error_metas(
+        actual,
+        expected,
+        pair_types=_PAIR_TYPES,
         allow_subclasses=allow_subclasses,
         rtol=rtol,
         atol=atol,
@@ -285,8 +464,8 @@ def assert_close(
         check_layout=check_layout,
         check_stride=check_stride,
     )
-    for compare, a, e, where in comparison.pairs(actual, expected):
-        compare(a, e, where)
+    if errors:
+        raise errors[0].to_error(msg)
 
 
 def assert_allclose(

@@ -100,7 +100,9 @@ def _erfinv(x: np.ndarray) -> np.ndarray:
 def _evaluate_erfinv(w: np.ndarray) -> np.ndarray:
     """Return erfinv(x) / x for w = -log(1 - x^2) up to 17.5."""
     out = _evaluate(ERFINV, w)
-    far = np.flatnonzero(w >= 5.0)
+    far: Any = w >= 5.0
+    if far.ndim == 1:
+        far = np.flatnonzero(far)
     if far.size:
         out[far] = _evaluate(ERFINV_TAIL, np.sqrt(w[far]) - 3.25)
     return out

@@ -320,3 +320,16 @@ def test_the_elements_that_count(host):
     assert kernel(x, 0, np.zeros(3, np.int64)) == "NumPy's"
     index = np.zeros(8, np.int64)
     assert kernel(x[:2], 0, index) is index
+
+
+def test_the_key_of_a_launch_tells_its_arguments_apart():
+    def key(*args, read=True):
+        return ndarray_bridge._key_of_flat_call("device", args, read)
+
+    x, y = np.ones(3, np.float32), np.ones(3, np.float32)
+    calls = [(x, None), (x, True), (x, False), (x, 1), (x, 1.0), (x, 0.0), (x, -0.0), (x, x), (x, y), (x, np.ones(2))]
+    keys = [key(*args) for args in calls]
+    assert None not in keys and len(set(keys)) == len(calls)
+    assert key(x, y, 2.0) == key(y, x, 2.0) != key(x, x, 2.0)
+    assert key(x[1:]) is not None and key(x[1:], read=False) is None
+    assert key(np.ones((2, 3)).T) is None and key(np.ones(0)) is None and key(x, "floor") is None

@@ -50,6 +50,18 @@ def test_layouts(name):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", [*RANGES, "polygamma"])
+@pytest.mark.parametrize("order", [(0, 3, 1, 2), (1, 0, 2, 3), (3, 2, 1, 0)])
+def test_all_branches_in_other_layouts(name, order):
+    x = inputs(name if name in RANGES else "lgamma")[::7][:5600].reshape(5, 10, 7, 16)
+    x[0, 0, 0] = 1 - np.float32(2) ** -np.arange(4, 20)  # the tail of erfinv
+    function = getattr(float_special, name)
+    options = (1,) if name == "polygamma" else ()
+    expected = function(x.reshape(-1), *options).reshape(x.shape)
+    np.testing.assert_array_equal(function(x.transpose(order), *options), expected.transpose(order))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_trigamma():
     random = np.random.default_rng(7)
     ranges = [random.uniform(*limits, 20_000) for limits in ((0, 10), (-9, 0), (0, 1e-3), (1e-25, 1e-17), (1e15, 1e20))]
