@@ -88,6 +88,8 @@ class GraphBoundary:
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
         inside = self._find_nodes_of_call([gradient_edge(t) for t in results_of_call])
+        if self.capture.is_part:
+            _check_independent(inside, results_of_call)
         places = {
             key: i
             for i, t in reversed([*enumerate(self.capture.outside)])
@@ -216,6 +218,13 @@ class GraphBoundary:
             for i, t in enumerate(leaves)
             if isinstance(t, Tensor) and results[i].outside < 0 and names.memory_of(t._tl_memory) in owners
         ]
+
+
+def _check_independent(inside: set, results: list) -> None:
+    """Raise Unsupported if a result is computed from another one: one node for both has no path between them."""
+    keys = {_edge_key(gradient_edge(t)) for t in results}
+    if any(_edge_key(e) in keys for node in inside for e in _flatten_edges(node._edges) if e is not None):
+        raise Unsupported("a result is computed from another one")
 
 
 class _NodeOpRecord:

@@ -34,7 +34,7 @@ from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
 from .guards import ReachableState
-from .program_ir import CapturedCall, is_same_program, is_same_step
+from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
@@ -112,6 +112,8 @@ class CompiledFunction:
     warns = True  # warn about functions that run eagerly
     most_steps = math.inf  # kernels of a call that is recorded
     is_part = False  # its calls are steps of another function's program
+    keeps_reads = True  # reads of elements are guards or results, not graph breaks
+    splits = True  # a call that cannot be captured runs in parts
     is_of_inference = False  # replays without gradients have all passes, also without constants
 
     def __init__(
@@ -135,13 +137,19 @@ class CompiledFunction:
         self.replays = 0
         self.discovery = ExecutedCode()
         self.changes = 0  # number of calls that changed long-lived objects
+        self.tree: Any = None  # the parts, once a call cannot be captured
+        self.part: Any = None  # of a part: the function that is split, and the part
+        self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
+        self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
         COMPILED_FUNCTIONS.add(self)
 
     def reset(self) -> None:
         """Discard all captures."""
         self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
         self.structures, self.misses, self.eager = {}, {}, set()
-        self.discovery, self.changes = ExecutedCode(), 0
+        self.discovery, self.changes, self.failed = ExecutedCode(), 0, {}
+        if self.part is None:
+            self.tree = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -206,6 +214,8 @@ class CompiledFunction:
         if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._recompile_limit():
             return self.function(*args, **kwargs)
         if not variants and not sizes.is_frequent(place):
+            if self.part is not None:
+                self._note_numbers(args)
             return self.function(*args, **kwargs)
         result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
         if place in self.variants:
@@ -216,6 +226,16 @@ class CompiledFunction:
             sizes.failed += 1
         return result
 
+    def _note_numbers(self, args: tuple) -> None:
+        """Leave what reads a float out of a part if the float is another one in each call."""
+        split, part = self.part
+        for name, value in zip(part.inputs, args, strict=True):
+            if value.__class__ is float:
+                seen = self.numbers.setdefault(name, set())
+                seen.add(value)
+                if len(seen) > _MAX_NUMBERS:
+                    split.leave_number(name)
+
     def _recompile_limit(self) -> int:
         return self.limit or config.recompile_limit
 
@@ -223,11 +243,13 @@ class CompiledFunction:
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Run a call with a new argument key."""
+        if self.tree is not None and self.part is None:
+            return self._run_as_written(args, kwargs)
         limit = self._recompile_limit()
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
                 self._record_miss(key)
-            return self.function(*args, **kwargs)
+            return self._run_as_written(args, kwargs)
         if THREAD_STATE.stance == "fail_on_recompile":
             raise RuntimeError(
                 f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
@@ -273,6 +295,8 @@ class CompiledFunction:
                 self.postponed = str(error)
                 return self.discovery.call(self.function, args, kwargs)
             return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
+        if self.failed.get(key, 0) > 1:
+            return self.function(*args, **kwargs)
         if self.variants:
             other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is SizeVariant else "arguments"
             logs.write_log("recompiles", f"{self.name} is captured once more, for other {other}")
@@ -336,6 +360,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs), None
         settings = _read_preserved_state()
         capture = Capture(table, outside, variant.state, self.most_steps)
+        capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.tree is not None
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
@@ -343,6 +368,12 @@ class CompiledFunction:
                 result, captured = capture.run(self.function, args, kwargs)
         except UnrecordableError:  # another thread records
             return self.function(*args, **kwargs), None
+        except Exception:
+            if self.part is not None:
+                self.failed[key] = self.failed.get(key, 0) + 1
+            elif capture.failure is not None and not self.fullgraph:
+                self._give_up(key, capture.failure, capture.place, capture.frames)
+            raise
         if captured is not None and not all(held.is_same() for held in given.values()):
             capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
             captured = None
@@ -351,8 +382,20 @@ class CompiledFunction:
             captured = None
         self.postponed = "" if captured is not None else capture.failure or ""
         if captured is None and not self._may_settle_next_call(capture):
-            self._give_up(key, capture.failure or "", capture.place)
+            self._give_up(key, capture.failure or "", capture.place, capture.frames)
+        if captured is not None and self.tree is not None:
+            self._note_captured(captured)
         return result, captured
+
+    def _note_captured(self, captured: CapturedCall) -> None:
+        """Leave a part out that has no kernels."""
+        if captured.program.steps or captured.backward is not None or captured.grads:
+            return
+        if self.part is None:
+            self.tree.forget_attempt(self.function)
+        else:
+            split, part = self.part
+            split.leave_out(part.key)
 
     def _may_settle_next_call(self, capture: Capture) -> bool:
         """True if the next call may be capturable. This call imported modules first, created lasting objects (at most
@@ -380,10 +423,14 @@ class CompiledFunction:
             ),
             None,
         )
-        if found is None and any(_differ_only_at_read(captured, v.captured) for v in self.variants[key]):
-            if len(self.variants[key]) >= self._recompile_limit():
+        reads = [_read_that_differs(captured, v.captured) for v in self.variants[key]] if found is None else []
+        if any(reads):
+            read = next(filter(None, reads))
+            if self.splits and not self.fullgraph and read.expected.dtype.kind == "f" and read.expected.size == 1:
+                self._give_up(key, "a number that differs from call to call is used", self._definition(), read.frames)
+            elif len(self.variants[key]) >= self._recompile_limit():
                 why = f"elements decided in {self._recompile_limit()} ways (recompile_limit) before one came again"
-                self._give_up(key, why, self._definition())
+                self._give_up(key, why, self._definition(), read.frames)
             else:
                 self.variants[key].append(variant.find_other_branch(captured))
             return result
@@ -406,13 +453,19 @@ class CompiledFunction:
 
     # -- fallback to eager ----------------------------------------------------------------------
 
+    def _run_as_written(self, args: tuple, kwargs: dict) -> Any:
+        """Run a call that cannot be captured: what is between its graph breaks runs compiled."""
+        if self.tree is None or self.part is not None:
+            return self.function(*args, **kwargs)
+        return self.tree.run(self.function, args, kwargs)
+
     def _give_up_and_run(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
         self._give_up(key, why, place)
         return self.function(*args, **kwargs)
 
-    def _give_up(self, key: Any, why: str, place: str) -> None:
-        """Run calls with this key eagerly from now on (None: all new keys) and warn once. Raise Unsupported with
-        `fullgraph`.
+    def _give_up(self, key: Any, why: str, place: str, frames: tuple[Frame, ...] = ()) -> None:
+        """Run calls with this key eagerly from now on (None: all new keys), or in parts around what cannot be captured,
+        and warn once. Raise Unsupported with `fullgraph`. frames: the calls in progress where the capture failed.
         """
         reason = f"{why} ({place})" if place else why
         is_new = reason not in self.reasons
@@ -426,23 +479,47 @@ class CompiledFunction:
             raise Unsupported(reason)
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
-            if self.warns:
-                level = level_of_the_program()
-                warnings.warn(
-                    f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=level
-                )
+        in_parts = key is not None and self._split(why, place, frames)
+        if is_new and self.warns:
+            level = level_of_the_program()
+            what = f"a part of {self.name}" if in_parts else self.name
+            warnings.warn(f"torch.compile: {what} runs eagerly, because {reason}", UserWarning, stacklevel=level)
+
+    def _split(self, why: str, place: str, frames: tuple[Frame, ...]) -> bool:
+        """Split the function at a graph break. Return whether it runs in parts from now on."""
+        if self.tree is None:
+            if not self.splits:
+                return False
+            from .parted_function import PartTree
+
+            tree = PartTree(self)
+            if not tree.add_break(self, why, place, frames):
+                return False
+            self.tree = tree
+            return True
+        return self.tree.add_break(self, why, place, frames)
+
+    def make_part(self, function: Any, tree: Any, part: Any) -> CompiledFunction:
+        """Return the compiled function of a part, or of a function that a statement between parts calls."""
+        made = self._make_part(function)
+        made.tree, made.part, made.warns = tree, part, False
+        return made
+
+    def _make_part(self, function: Any) -> CompiledFunction:
+        limit = max(self._recompile_limit(), PART_LIMIT)
+        return CompiledFunction(function, self.name, False, limit, self.mode, self.dynamic)
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _differ_only_at_read(a: CapturedCall, b: Any) -> bool:
-    """True if two captures are equal up to a read of different elements."""
+def _read_that_differs(a: CapturedCall, b: Any) -> Step | None:
+    """Return the read of different elements up to which two captures are equal; None if there is none."""
     for x, y in zip(a.program.steps, b.program.steps, strict=False):
         if not is_same_step(x, y):
-            return x.kind == y.kind == "read" and x.args == y.args
-    return False
+            return x if x.kind == y.kind == "read" and x.args == y.args else None
+    return None
 
 
 def _constant_bytes(raw: Any, table: Any) -> bytes:
@@ -476,7 +553,9 @@ def _make_identifier(name: str) -> str:
 
 _NO_RESULT = object()
 _MAX_MISSES = 32
+PART_LIMIT = 32  # recordings of a part: one that gets modules has one for each
 _MAX_SETTLING_CALLS = 2
+_MAX_NUMBERS = 2
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
 

@@ -90,6 +90,7 @@ class InferenceFunction(CompiledFunction):
     """
 
     warns = False
+    splits = False
     is_of_inference = True
 
     def __init__(self, module: Any, function: Any, names: tuple[str, ...] = ()) -> None:
