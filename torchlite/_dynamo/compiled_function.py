@@ -139,6 +139,7 @@ class CompiledFunction:
         self.changes = 0  # number of calls that changed long-lived objects
         self.tree: Any = None  # the parts, once a call cannot be captured
         self.part: Any = None  # of a part: the function that is split, and the part
+        self.is_within = False  # called by the parts of another one
         self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
         self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
         COMPILED_FUNCTIONS.add(self)
@@ -148,7 +149,7 @@ class CompiledFunction:
         self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
         self.structures, self.misses, self.eager = {}, {}, set()
         self.discovery, self.changes, self.failed = ExecutedCode(), 0, {}
-        if self.part is None:
+        if not self.is_within:
             self.tree = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -243,7 +244,7 @@ class CompiledFunction:
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Run a call with a new argument key."""
-        if self.tree is not None and self.part is None:
+        if self.tree is not None and not self.is_within and len(self.eager) >= _MAX_BROKEN_KEYS:
             return self._run_as_written(args, kwargs)
         limit = self._recompile_limit()
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
@@ -360,7 +361,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs), None
         settings = _read_preserved_state()
         capture = Capture(table, outside, variant.state, self.most_steps)
-        capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.tree is not None
+        capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.is_within
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
@@ -383,7 +384,7 @@ class CompiledFunction:
         self.postponed = "" if captured is not None else capture.failure or ""
         if captured is None and not self._may_settle_next_call(capture):
             self._give_up(key, capture.failure or "", capture.place, capture.frames)
-        if captured is not None and self.tree is not None:
+        if captured is not None and self.is_within:
             self._note_captured(captured)
         return result, captured
 
@@ -481,9 +482,12 @@ class CompiledFunction:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
         in_parts = key is not None and self._split(why, place, frames)
         if is_new and self.warns:
-            level = level_of_the_program()
-            what = f"a part of {self.name}" if in_parts else self.name
-            warnings.warn(f"torch.compile: {what} runs eagerly, because {reason}", UserWarning, stacklevel=level)
+            self._warn(reason, in_parts)
+
+    def _warn(self, reason: str, in_parts: bool) -> None:
+        """Tell why the function, or a part of it, is not compiled."""
+        level, what = level_of_the_program(), f"a part of {self.name}" if in_parts else self.name
+        warnings.warn(f"torch.compile: {what} runs eagerly, because {reason}", UserWarning, stacklevel=level)
 
     def _split(self, why: str, place: str, frames: tuple[Frame, ...]) -> bool:
         """Split the function at a graph break. Return whether it runs in parts from now on."""
@@ -502,7 +506,7 @@ class CompiledFunction:
     def make_part(self, function: Any, tree: Any, part: Any) -> CompiledFunction:
         """Return the compiled function of a part, or of a function that a statement between parts calls."""
         made = self._make_part(function)
-        made.tree, made.part, made.warns = tree, part, False
+        made.tree, made.part, made.warns, made.is_within = tree, part, False, True
         return made
 
     def _make_part(self, function: Any) -> CompiledFunction:
@@ -556,6 +560,7 @@ _MAX_MISSES = 32
 PART_LIMIT = 32  # recordings of a part: one that gets modules has one for each
 _MAX_SETTLING_CALLS = 2
 _MAX_NUMBERS = 2
+_MAX_BROKEN_KEYS = 3  # after as many all new calls run in parts
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
 

@@ -53,7 +53,8 @@ class GraphCompiledFunction(CompiledFunction):
         self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
     ) -> Any:
         """Run a call with a new key once eagerly, to observe its side effects, and once to make the graph."""
-        if self.tree is None and not self.fullgraph and not THREAD_STATE.fails and self._foresee_breaks(args, kwargs):
+        if not self.fullgraph and not THREAD_STATE.fails and self._foresee_breaks(args, kwargs):
+            self.eager.add(key)
             return self._run_as_written(args, kwargs)
         copies, start = copy_default_generators(), next(SEQUENCE)
         result = super()._record_first_call(key, tensors, objects, modes, args, kwargs)
@@ -88,10 +89,17 @@ class GraphCompiledFunction(CompiledFunction):
         from .break_prediction import BreakPrediction
         from .parted_function import PartTree
 
-        tree = PartTree(self)
+        if self.part is not None:
+            return False
+        tree = self.tree or PartTree(self)
+        before = len(tree.breaks)
         if not BreakPrediction(tree).visit_call(self.function, args, kwargs)[0]:
             return False
         self.tree = tree
+        reasons = [f"{one.reason} ({one.place})" for one in tree.breaks[before:]]
+        if reasons and self.warns:
+            self._warn(reasons[0], True)
+        self.reasons += reasons
         return True
 
     def _make_part(self, function: Any) -> CompiledFunction:
