@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 import torchlite as torch
+from torchlite._dynamo import compiled_function
 from torchlite._dynamo.compiled_function import CompiledFunction
 
 from .programs_with_breaks import PROGRAMS
@@ -62,7 +63,8 @@ def compiled_parts(frame):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_with_breaks(name):
+def test_programs_with_breaks(name, monkeypatch):
+    monkeypatch.setattr(compiled_function, "_MIN_KERNELS", 1)  # the programs are small
     wanted, printed, _ = outcome(PROGRAMS[name], False)
     found, printed_by_parts, frame = outcome(PROGRAMS[name], True)
     assert printed_by_parts == printed

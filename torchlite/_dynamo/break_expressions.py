@@ -197,6 +197,8 @@ class BreakLifter:
         for n, (owner, field, child) in enumerate(children[:last]):
             if self.has_break(child):
                 new = self._lift(child)
+            elif owner == "func.value" and _is_dotted(child):
+                continue
             elif (n < last - 1 or is_break) and not self._is_fixed(child):
                 new = self._keep(child)
             else:
@@ -232,6 +234,13 @@ def copy_node(node: Any) -> Any:
         value = getattr(node, name, None)
         setattr(made, name, list(value) if isinstance(value, list) else value)
     return made
+
+
+def _is_dotted(e: Any) -> bool:
+    """True for `a.b.c`."""
+    while isinstance(e, ast.Attribute):
+        e = e.value
+    return isinstance(e, ast.Name)
 
 
 def _loaded(e: Any) -> Any:

@@ -36,6 +36,8 @@ _NO_TENSOR_FUNCTIONS = frozenset(
     "is_tensor is_grad_enabled no_grad enable_grad set_grad_enabled inference_mode autocast manual_seed device dtype "
     "is_floating_point is_complex numel Generator get_default_dtype Size finfo iinfo is_autocast_enabled".split()
 )
+# Ops whose results have shapes that depend on elements.
+_SHAPES_OF_ELEMENTS = frozenset("nonzero argwhere masked_select unique unique_consecutive bincount".split())
 _CONVERSIONS = (float, int, bool, complex)
 _MAX_DEPTH = 8
 
@@ -243,6 +245,8 @@ class _FunctionWalk:
                 what = "a backward pass runs" if name == "backward" else f"elements are read by {name}()"
                 self.mark(e, what)
                 return UNKNOWN
+            if name in _SHAPES_OF_ELEMENTS:
+                self.mark(e, f"the shape of what {name} gives depends on elements")
             return UNKNOWN if name in _NO_TENSORS else TENSOR
         function = self.value(e.func)
         takes = any(map(_is_tensor, (*args, *kwargs.values())))
@@ -254,6 +258,8 @@ class _FunctionWalk:
             return UNKNOWN
         if _is_of_library(function):
             name = getattr(function, "__name__", "")
+            if name in _SHAPES_OF_ELEMENTS and takes:
+                self.mark(e, f"the shape of what {name} gives depends on elements")
             return UNKNOWN if name in _NO_TENSOR_FUNCTIONS or isinstance(function, type) else TENSOR
         return self._visit_function(e, function, args, kwargs, takes)
 

@@ -139,6 +139,7 @@ class CompiledFunction:
         self.changes = 0  # number of calls that changed long-lived objects
         self.tree: Any = None  # the parts, once a call cannot be captured
         self.part: Any = None  # of a part: the function that is split, and the part
+        self.part_calls = 0  # calls in succession that ran in parts
         self.is_within = False  # called by the parts of another one
         self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
         self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
@@ -150,7 +151,7 @@ class CompiledFunction:
         self.structures, self.misses, self.eager = {}, {}, set()
         self.discovery, self.changes, self.failed = ExecutedCode(), 0, {}
         if not self.is_within:
-            self.tree = None
+            self.tree, self.part_calls = None, 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -162,6 +163,8 @@ class CompiledFunction:
             and (saved_tensor_hooks.stack or stack.items and not is_only_autocast_active())
         ):
             return self.function(*args, **kwargs)
+        if self.part_calls > _CALLS_BEFORE_PARTS:
+            return self.tree.run(self.function, args, kwargs)
         tensors: list[Any] = []
         objects: list[Any] = []
         key = flatten_args(args, tensors, objects), flatten_args(kwargs, tensors, objects) if kwargs else None
@@ -389,14 +392,14 @@ class CompiledFunction:
         return result, captured
 
     def _note_captured(self, captured: CapturedCall) -> None:
-        """Leave a part out that has no kernels."""
-        if captured.program.steps or captured.backward is not None or captured.grads:
-            return
-        if self.part is None:
-            self.tree.forget_attempt(self.function)
-        else:
-            split, part = self.part
-            split.leave_out(part.key)
+        """Leave a part out that has hardly any kernels: its guards take longer than what a replay saves."""
+        kernels = sum(step.kind == "kernel" for step in captured.program.steps)
+        if self.keeps_reads and kernels < _MIN_KERNELS or not captured.program.steps:
+            if self.part is None:
+                self.tree.forget_attempt(self.function)
+            else:
+                split, part = self.part
+                split.leave_out(part.key)
 
     def _may_settle_next_call(self, capture: Capture) -> bool:
         """True if the next call may be capturable. This call imported modules first, created lasting objects (at most
@@ -458,6 +461,7 @@ class CompiledFunction:
         """Run a call that cannot be captured: what is between its graph breaks runs compiled."""
         if self.tree is None or self.part is not None:
             return self.function(*args, **kwargs)
+        self.part_calls = 0 if self.variants else self.part_calls + 1
         return self.tree.run(self.function, args, kwargs)
 
     def _give_up_and_run(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
@@ -560,6 +564,8 @@ _MAX_MISSES = 32
 PART_LIMIT = 32  # recordings of a part: one that gets modules has one for each
 _MAX_SETTLING_CALLS = 2
 _MAX_NUMBERS = 2
+_MIN_KERNELS = 2  # of a part
+_CALLS_BEFORE_PARTS = 16  # calls in parts before no other call is captured as a whole
 _MAX_BROKEN_KEYS = 3  # after as many all new calls run in parts
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions

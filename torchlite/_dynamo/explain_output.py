@@ -66,7 +66,8 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
         if frame.tree is None:
             reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
         else:
-            reasons = [GraphCompileReason(f"{b.reason} ({b.place})", _source_line(f" ({b.place})")) for b in frame.tree.breaks]
+            found = [b for b in frame.tree.breaks if not any(map(b.has_operand, frame.tree.breaks))]
+            reasons = [GraphCompileReason(f"{b.reason} ({b.place})", _source_line(f" ({b.place})")) for b in found]
         breaks = len(ops) - 1 if ops else len(reasons)
         return ExplainOutput(frame.graphs, len(ops), breaks, reasons, sum(map(len, ops)), ops, [], "")
 

@@ -8,6 +8,7 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
+from torchlite._dispatch.call import Parameter, Tensor
 from torchlite.nn.modules.module import Module
 
 from .break_expressions import CALL
@@ -19,10 +20,18 @@ from .split_function import Part, SplitFunction, split_function
 
 
 class Break(NamedTuple):
-    """A graph break: why, and the source line."""
+    """A graph break: why, the source line, and the position of the expression if it was foreseen."""
 
     reason: str
     place: str
+    position: Any = None
+
+    def has_operand(self, other: Break) -> bool:
+        """True if another break is in an operand of this one's expression: no graph ends here then."""
+        if self.place != other.place or self.position is None or other.position is None or self is other:
+            return False
+        (top, bottom, left, right), (top2, bottom2, left2, right2) = self.position, other.position
+        return (top, left) <= (top2, left2) and (bottom2, right2) <= (bottom, right)
 
 
 class PartTree:
@@ -64,7 +73,7 @@ class PartTree:
         """Mark a break that a call will have."""
         (split.plan.tests if is_test else split.plan.breaks).add(position)
         split.version += 1
-        self.breaks.append(Break(why, place))
+        self.breaks.append(Break(why, place, position))
 
     def split_of_function(self, function: types.FunctionType) -> SplitFunction | None:
         """Return the split function of a function, None if it cannot be split."""
@@ -96,6 +105,9 @@ class PartTree:
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function from a statement that runs as written."""
+        owner = getattr(function, "__self__", None)
+        if owner.__class__ is Tensor or owner.__class__ is Parameter or function.__class__ is types.BuiltinFunctionType:
+            return function(*args, **kwargs)
         return self._resolve(function, True)(*args, **kwargs)
 
     def _resolve(self, function: Any, attempts: bool) -> Any:

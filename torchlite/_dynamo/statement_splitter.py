@@ -145,9 +145,22 @@ class StatementSplitter:
         """Return the statements that a statement consists of: several where it has breaks."""
         if hasattr(s, "is_written"):  # made of a statement
             return [Item(s, s.is_written)]
+        if isinstance(s, (ast.If, ast.For)):
+            return self._expand_header(s)
         if self._is_marked_written(s) or isinstance(s, _COMPOUND) or not self.lifter.has_break(s):
             return [Item(s, False)]
         return self.lifter.lift(s)
+
+    def _expand_header(self, s: Any) -> list[Item]:
+        """Return what computes the header of a compound statement, and the statement."""
+        field = "test" if isinstance(s, ast.If) else "iter"
+        if not self.lifter.has_break(getattr(s, field)):
+            return [Item(s, False)]
+        before, expression = self.lifter.lift_header(getattr(s, field))
+        made: Any = copy_node(s)
+        setattr(made, field, expression)
+        made.opens = True
+        return [*before, Item(made, False)]
 
     def _is_marked_written(self, s: Any) -> bool:
         return not isinstance(s, _COMPOUND) and position_of(s) in self.plan.written
@@ -190,10 +203,9 @@ class StatementSplitter:
         """Return a compound statement with its bodies split."""
         made, flow = copy_node(s), self.flow
         if isinstance(s, ast.If):
-            before, made.test = self._header(s.test, s)
             made.body = self._block(s.body, after, bound, exits)
             made.orelse = self._block(s.orelse, after, bound, exits)
-            return [*self._before(before, s, after, bound, exits), made]
+            return [made]
         if isinstance(s, (ast.For, ast.While)):
             return self._open_loop(s, made, after, bound, exits)
         if isinstance(s, ast.With):
@@ -213,9 +225,6 @@ class StatementSplitter:
             handler.body = self._block(handler.body, last, named, beyond)
         return [made]
 
-    def _header(self, expression: Any, s: Any) -> tuple[list[Item], Any]:
-        return self.lifter.lift_header(expression) if self.lifter.has_break(expression) else ([], expression)
-
     def _before(self, items: list[Item], s: Any, after: Names, bound: Names, exits: Exits) -> list[Any]:
         """Return the statements that compute a header."""
         if not items:
@@ -231,16 +240,15 @@ class StatementSplitter:
     def _open_loop(self, s: Any, made: Any, after: Names, bound: Names, exits: Exits) -> list[Any]:
         _, inside, top = self.flow.loop(s, after, exits)
         if isinstance(s, ast.For):
-            before, made.iter = self._header(s.iter, s)
             made.body = self._block(s.body, top, bound | self.flow.names(s.target).writes, inside)
             made.orelse = self._block(s.orelse, after, bound, exits)
-            return [*self._before(before, s, after, bound, exits), made]
+            return [made]
         if s.orelse:
             made.test = redirect_calls(s.test) if self.lifter.has_break(s.test) else s.test
             made.body = self._block(s.body, top, bound, inside)
             made.orelse = self._block(s.orelse, after, bound, exits)
             return [made]
-        before, test = self._header(s.test, s)
+        before, test = self.lifter.lift_header(s.test) if self.lifter.has_break(s.test) else ([], s.test)
         if before:
             leave: Any = ast.If(ast.UnaryOp(ast.Not(), test), [ast.Break()], [])
             made.test = ast.copy_location(ast.Constant(True), s.test)
