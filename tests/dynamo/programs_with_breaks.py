@@ -1364,3 +1364,310 @@ def chained_comparison():
         return y.sin()
 
     return f, []
+
+
+# -- names, loops and objects in odd places ------------------------------------------------------------
+
+LAST = None
+
+
+@program
+def global_assignment():
+    def f(x):
+        global LAST
+        y = x * 2 + 1
+        LAST = y.detach().sum()
+        print(LAST.item())
+        return y.sin() * LAST
+
+    return f, []
+
+
+@program
+def return_inside_a_loop():
+    def f(x):
+        y = x.sin() * 2
+        for n in range(3):
+            y = y + n
+            if n == 1:
+                return y.cos() * 3
+        return y
+
+    def g(x):
+        z = f(x) + 1
+        print(z.sum().item())
+        for n in range(2):
+            z = z * 2
+            if n == 1 and x.shape[0] == 4:
+                return z.exp() + n
+        print("not reached")
+        return z
+
+    return g, []
+
+
+@program
+def finally_in_a_loop():
+    def f(x):
+        y = x * 2
+        for n in range(4):
+            try:
+                y = y.sin() + 1
+                if n == 1:
+                    continue
+                print(n, y.sum().item())
+                if n == 2:
+                    break
+            finally:
+                y = y * 2
+                print("finally", n)
+        else:
+            print("else")
+        return y.cos()
+
+    return f, []
+
+
+@program
+def maybe_unbound_after_loop():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        for row in y:
+            last = row * 2
+            if row.sum() > 1:
+                break
+        print(last.sum().item())
+        return last.sin() + y
+
+    return f, []
+
+
+@program
+def star_arguments_and_unpacking():
+    def f(*given, **named):
+        (x,) = given
+        first, *others = (x * n for n in range(1, 4))
+        print(len(others), sorted(named))
+        a, (b, c) = first, others
+        return (a * b).sin() + c
+
+    return f, []
+
+
+@program
+def subscripts_written():
+    def f(x):
+        held = {"y": x * 2, "n": 0}
+        held["n"] += 1
+        print(held["n"])
+        held["y"] = held["y"].sin()
+        rows = [held["y"], x]
+        rows[0] = rows[0] + rows[1]
+        print(rows[0].sum().item())
+        return rows[0] * held["y"]
+
+    return f, []
+
+
+class Holder:
+    def __init__(self):
+        self.value = None
+        self.steps = 0
+
+
+@program
+def attributes_written():
+    holder = Holder()
+
+    def f(x):
+        holder.value = x.detach() * 2
+        holder.steps += 1
+        print(holder.steps)
+        y = holder.value.sin() + x
+        holder.value = None
+        return y * holder.steps
+
+    return f, []
+
+
+@program
+def lambdas_in_a_loop():
+    def f(x):
+        calls = []
+        for n in range(3):
+            calls.append(lambda t, n=n: t * n + 1)
+        print(len(calls))
+        for call in calls:
+            x = call(x).sin()
+        return x
+
+    return f, []
+
+
+@program
+def late_binding_lambdas():
+    def f(x):
+        calls = [lambda t: t * n for n in range(3)]
+        n = 7
+        print(len(calls))
+        return sum(call(x) for call in calls) + n
+
+    return f, []
+
+
+@program
+def sorted_by_elements():
+    def f(x):
+        rows = sorted((x * 2).unbind(), key=lambda row: row.sum().item())
+        print([round(row[0].item(), 2) for row in rows])
+        return torch.stack(rows).sin()
+
+    return f, []
+
+
+@program
+def any_and_filter():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        kept = [row for row in y if row.sum() > 0]
+        print(len(kept), any(bool(row[0] > 1) for row in y))
+        return torch.stack([*kept, y[0]]).sum(0).cos()
+
+    return f, []
+
+
+@program
+def try_star_else_and_reraise():
+    def inner(t):
+        try:
+            u = t * 2
+            print("try")
+            if t.shape[0] == 4:
+                raise LookupError("four")
+        except LookupError as error:
+            print("again", error)
+            raise TypeError("wrapped") from error
+        else:
+            return u
+
+    def f(x):
+        y = x.sin()
+        try:
+            y = inner(y) + 1
+        except TypeError as error:
+            print(error, repr(error.__cause__))
+            y = y * 5
+        return y.exp()
+
+    return f, []
+
+
+@program
+def nested_with_and_return():
+    def f(x):
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            y = x * 2
+            if y.sum() > 0:
+                print("positive")
+                return (y + 1).sin()
+        y = x * 3
+        print("not positive")
+        return y.cos() + 1
+
+    return f, []
+
+
+@program
+def default_of_an_inner_function():
+    def f(x, scale=3.0):
+        def inner(t, by=scale, *, plus=1):
+            u = t * by
+            print("inner", u.sum().item())
+            return u + plus
+
+        return inner(x).sin() + inner(x, 2.0, plus=4)
+
+    return f, []
+
+
+@program
+def variable_of_two_kinds():
+    def f(x):
+        y = x.sum() * 2
+        y = y.item()
+        print(y)
+        y = x * min(y, 1.0)
+        return y.sin() + y
+
+    return f, []
+
+
+@program
+def while_else():
+    def f(x):
+        n, y = 0, x * 1
+        while y.sum() < 50 and n < 5:
+            y = y * 2 + torch.rand(1)
+            n += 1
+        else:
+            print("else", n)
+        return y.sin()
+
+    return f, []
+
+
+@program
+def deep_loops():
+    def f(x):
+        y = x * 1
+        for i in range(2):
+            for j in range(2):
+                y = y.sin() + i
+                if y.sum() > 100:
+                    break
+                print(i, j, y.sum().item())
+                y = y * (j + 1)
+            y = y + 1
+        return y
+
+    return f, []
+
+
+@program
+def setattr_and_getattr():
+    net = nn.Linear(3, 3)
+
+    def f(x):
+        y = net(x).relu()
+        net.last = y.detach().mean().item()
+        print(round(getattr(net, "last"), 4))
+        return y * net.last + net.weight.sum()
+
+    return f, list(net.parameters())
+
+
+@program
+def iterator_across():
+    def f(x):
+        rows = iter(x.unbind())
+        first = next(rows) * 2
+        print(first.sum().item())
+        second = next(rows) + first
+        print(second.sum().item())
+        return torch.stack([first, second, *rows])
+
+    return f, []
+
+
+@program
+def aliases_across():
+    def f(x):
+        y = x.detach() * 2
+        same, view = y, y[0]
+        print(y is same)
+        y.add_(1)
+        print(same.sum().item(), view.sum().item(), y is same)
+        view.mul_(2)
+        return same + x
+
+    return f, []

@@ -112,7 +112,7 @@ def shape_of_elements(x):
     return torch.sin(x) + z.shape[1]
 
 
-# graph_count, graph_break_count, op_count of PyTorch 2.13, and the lines of breaks after the first line of the function.
+# graph_count, graph_break_count, op_count of PyTorch 2.13, and the lines of breaks after the function's first line.
 # PyTorch gives no reason for a break before the first graph.
 RECORDED = {
     "whole": ((1, 0, 3), []),

@@ -14,12 +14,16 @@ from torchlite._dynamo.compiled_function import CompiledFunction
 
 from .programs_with_breaks import PROGRAMS
 
-CALLS = 7
+CALLS = 9
 # Programs of which every statement runs as written, and why.
 WITHOUT_PARTS = {
     "class_within": "objects of a class that each call defines",
     "closure_over_rebound_variable": "a local function that sees the variable change",
     "nonlocal_writer": "a local function that changes a variable",
+    "lambdas_in_a_loop": "functions that each call makes",
+    "late_binding_lambdas": "local functions that see a variable change",
+    "attributes_written": "attributes that are other tensors in each call",
+    "setattr_and_getattr": "attributes of a library's module",
 }
 
 
@@ -43,7 +47,7 @@ def outcome(factory, compiles):
                     leaves[0].sum().backward()
                 found.append([t.tolist() for t in leaves])
                 found.append([None if not t.is_leaf and not t.retains_grad else t.grad for t in leaves])
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 found.append((type(error), str(error)))
             found.append([None if t.grad is None else t.grad.tolist() for t in (x, *tensors)])
             found.append([(t.tolist(), t._version) for t in tensors])
@@ -70,3 +74,40 @@ def test_programs_with_breaks(name, monkeypatch):
     assert printed_by_parts == printed
     assert found == wanted
     assert (sum(part.replays for part in compiled_parts(frame)) > 0) is (name not in WITHOUT_PARTS)
+
+
+def _reads_after_a_draw(x):
+    y = x + torch.rand(3)
+    return y * 2 if y.sum() > 0 else y
+
+
+def _item_after_a_draw(x):
+    y = x + torch.rand(3)
+    return y * len(str(y.sum().item()))
+
+
+def _inner_print(x):
+    print("inner")
+    return x
+
+
+@pytest.mark.parametrize(
+    "function, name, line",
+    [
+        (_inner_print, "Failed to trace builtin operator", 'print("inner")'),
+        (lambda x: _inner_print(x) + 1, "Failed to trace builtin operator", 'print("inner")'),
+        (_reads_after_a_draw, "Data-dependent branching", "return y * 2 if y.sum() > 0 else y"),
+        (_item_after_a_draw, "Unsupported Tensor.item() call", "return y * len(str(y.sum().item()))"),
+        (
+            lambda x: torch._dynamo.graph_break() or x,
+            "Call to `torch._dynamo.graph_break()`",
+            "lambda x: torch._dynamo",
+        ),
+    ],
+)
+def test_fullgraph_names_the_break_and_the_lines(function, name, line):
+    with contextlib.redirect_stdout(io.StringIO()), pytest.raises(torch._dynamo.exc.Unsupported) as caught:
+        torch.compile(function, fullgraph=True)(torch.ones(3))
+    text = str(caught.value)
+    assert text.startswith(name) and line in text.partition("from user code:")[2]
+    assert isinstance(caught.value, RuntimeError) and caught.value.__class__.__name__ == "Unsupported"

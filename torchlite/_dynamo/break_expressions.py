@@ -167,8 +167,8 @@ class BreakLifter:
     def _lift_choice(self, e: ast.IfExp) -> Any:
         """Lift `a if test else b`: an `if` statement evaluates one of them."""
         name, test = temporary(position_of(e)), self._lift_test(e.test)
-        bodies = [[assign(name, part)] for part in (e.body, e.orelse)]
-        self.items.append(Item(ast.copy_location(ast.If(test, *bodies), e), False))
+        made = ast.If(test, [assign(name, e.body)], [assign(name, e.orelse)])
+        self.items.append(Item(ast.copy_location(made, e), False))
         return name_at(e, name)
 
     # -- expressions ----------------------------------------------------------------------------

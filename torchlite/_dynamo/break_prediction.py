@@ -194,7 +194,8 @@ class _FunctionWalk:
         return _attribute(owner, e.attr)
 
     def value_of_BinOp(self, e: ast.BinOp) -> Any:
-        return TENSOR if any([_is_tensor(self.value(e.left)), _is_tensor(self.value(e.right))]) else UNKNOWN
+        values = [self.value(e.left), self.value(e.right)]
+        return TENSOR if any(map(_is_tensor, values)) else UNKNOWN
 
     def value_of_UnaryOp(self, e: ast.UnaryOp) -> Any:
         if isinstance(e.op, ast.Not):
@@ -204,7 +205,8 @@ class _FunctionWalk:
         return TENSOR if _is_tensor(self.value(e.operand)) else UNKNOWN
 
     def value_of_Compare(self, e: ast.Compare) -> Any:
-        found = any([_is_tensor(self.value(one)) for one in (e.left, *e.comparators)])
+        values = [self.value(one) for one in (e.left, *e.comparators)]
+        found = any(map(_is_tensor, values))
         by_identity = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in e.ops)
         return TENSOR if found and not by_identity else UNKNOWN
 

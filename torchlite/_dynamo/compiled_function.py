@@ -33,7 +33,7 @@ from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dyn
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
-from .guards import ReachableState
+from .guards import DYNAMIC_ACCESS, MODULE_ATTRIBUTES, ReachableState
 from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import ArrayReplay, compile_replay
@@ -140,6 +140,7 @@ class CompiledFunction:
         self.tree: Any = None  # the parts, once a call cannot be captured
         self.part: Any = None  # of a part: the function that is split, and the part
         self.part_calls = 0  # calls in succession that ran in parts
+        self.ignored: frozenset[str] = frozenset()  # attributes that only statements between the parts read or write
         self.is_within = False  # called by the parts of another one
         self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
         self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
@@ -238,7 +239,7 @@ class CompiledFunction:
                 seen = self.numbers.setdefault(name, set())
                 seen.add(value)
                 if len(seen) > _MAX_NUMBERS:
-                    split.leave_number(name)
+                    split.leave_number(part, name)
 
     def _recompile_limit(self) -> int:
         return self.limit or config.recompile_limit
@@ -250,6 +251,8 @@ class CompiledFunction:
         if self.tree is not None and not self.is_within and len(self.eager) >= _MAX_BROKEN_KEYS:
             return self._run_as_written(args, kwargs)
         limit = self._recompile_limit()
+        if self.is_within and len(self.variants.get(key, ())) >= config.recompile_limit:
+            self.eager.add(key)  # what it reads is different in each call
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
                 self._record_miss(key)
@@ -348,7 +351,12 @@ class CompiledFunction:
         """Return the state that a call with these objects can reach."""
         if self.discovery.is_wanted:
             raise Unsupported("it runs other code in each call")
-        return ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        roots = (self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+        while self.ignored and (used := self.ignored & state.reads()):
+            self.ignored = frozenset() if used & DYNAMIC_ACCESS else self.ignored - used
+            state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+        return state
 
     def _outside_tensors(self, variant: CaptureVariant, tensors: list) -> list:
         return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
@@ -481,7 +489,9 @@ class CompiledFunction:
             self.eager.add(key)
         self.reasons.append(reason)
         if self.fullgraph if THREAD_STATE.fails is None else THREAD_STATE.fails:
-            raise Unsupported(reason)
+            from .unsupported_message import unsupported_message
+
+            raise Unsupported(unsupported_message(why, place, frames))
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
         in_parts = key is not None and self._split(why, place, frames)
@@ -512,6 +522,10 @@ class CompiledFunction:
         made = self._make_part(function)
         made.tree, made.part, made.warns, made.is_within = tree, part, False, True
         return made
+
+    def ignore_attributes(self, names: frozenset[str]) -> None:
+        """Leave attributes out of the guards, where the code of a part does not name them."""
+        self.ignored = (names - MODULE_ATTRIBUTES) | DYNAMIC_ACCESS
 
     def _make_part(self, function: Any) -> CompiledFunction:
         limit = max(self._recompile_limit(), PART_LIMIT)

@@ -76,9 +76,7 @@ def _functions_within(node: ast.AST, prefix: str, class_name: str) -> Iterator[t
                 yield from _functions_within(ast.Expr(part) if isinstance(part, ast.expr) else part, prefix, class_name)
             yield f"{prefix}{child.name}", child, class_name
             for statement in child.body:
-                yield from _functions_within(
-                    ast.Module([statement], []), f"{prefix}{child.name}.<locals>.", class_name
-                )
+                yield from _functions_within(ast.Module([statement], []), f"{prefix}{child.name}.<locals>.", class_name)
         elif isinstance(child, ast.ClassDef):
             yield from _functions_within(child, f"{prefix}{child.name}.", child.name)
         else:

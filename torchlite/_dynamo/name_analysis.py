@@ -164,7 +164,7 @@ class FlowAnalysis:
             return header | top
         if isinstance(s, ast.With):
             return self.reads(*s.items) | self.live(s.body, after, self.within(s, after, exits))
-        if isinstance(s, (ast.Try, *_TRY_STAR)):
+        if isinstance(s, TRIES):
             return self.live(s.body, *self.try_body(s, after, exits))
         if isinstance(s, ast.Match):
             bodies = [self.reads(case.pattern, case.guard) | self.live(case.body, after, exits) for case in s.cases]
@@ -173,7 +173,7 @@ class FlowAnalysis:
         if isinstance(s, ast.Return):
             return frozenset(found.reads)
         if isinstance(s, ast.Raise):
-            return found.reads | exits.error
+            return exits.error | found.reads
         if isinstance(s, ast.Break):
             return exits.after_break
         if isinstance(s, ast.Continue):
@@ -236,7 +236,7 @@ class FlowAnalysis:
             inside = self.bound_after(s.body, bound | self.names(*s.items).writes)
             suppresses = self.within(s, frozenset(("?",)), Exits()) != Exits()
             return bound if suppresses else inside
-        if isinstance(s, (ast.Try, *_TRY_STAR)):
+        if isinstance(s, TRIES):
             ends = [self.bound_after([*s.body, *s.orelse], bound)]
             ends += [self.bound_after(h.body, bound) for h in s.handlers]
             found = ends[0]
@@ -246,10 +246,10 @@ class FlowAnalysis:
                 return None
             last = self.bound_after(s.finalbody, bound)
             return None if last is None else found | last
-        found = self.names(s)
+        names = self.names(s)
         if isinstance(s, ast.Delete):
-            return bound - found.writes
-        return bound | (found.writes - found.maybe)
+            return bound - names.writes
+        return bound | (names.writes - names.maybe)
 
 
 def _meet(a: Names | None, b: Names | None) -> Names | None:
@@ -264,4 +264,4 @@ def _name_of(node: Any) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-_TRY_STAR = (ast.TryStar,) if hasattr(ast, "TryStar") else ()
+TRIES: Any = (ast.Try, ast.TryStar)

@@ -16,7 +16,7 @@ from .compiled_function import GLOBAL_MODULE_HOOKS
 from .guards import canonical_module_name, is_known_module
 from .known_modules import COMPUTING_LIBRARIES
 from .program_ir import Frame
-from .split_function import Part, SplitFunction, split_function
+from .split_function import SplitFunction, split_function
 
 
 class Break(NamedTuple):
@@ -178,6 +178,7 @@ class _PartedFunction:
             if compiled is None:
                 self.tree.note_part(self.split, code)
                 compiled = self.tree.root.make_part(self._make(code, self.cells), self.tree, (self.split, part))
+                compiled.ignore_attributes(frozenset(built.whole.co_names))
             self.parts[part.key] = compiled
             cells[part.name] = types.CellType(compiled)
         whole = self._make(built.whole, cells)

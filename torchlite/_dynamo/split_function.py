@@ -11,7 +11,8 @@ from torchlite._types.python_source import compile_code
 
 from .break_expressions import CALL, copy_node
 from .function_ast import Position, find_definition, position_of
-from .statement_splitter import FRAME_NAMES, Part, SplitPlan, StatementSplitter
+from .name_analysis import Exits, FlowAnalysis
+from .statement_splitter import COMPOUND, FRAME_NAMES, Part, SplitPlan, StatementSplitter
 
 
 class Code(NamedTuple):
@@ -46,12 +47,15 @@ class SplitFunction:
 
     def mark(self, code: types.CodeType, place: int) -> bool:
         """Mark the expression that an instruction evaluates as a break. Return whether it was none before."""
-        position, is_test = _place_of_instruction(code, place)
+        position, is_test = place_of_instruction(code, place)
         if position is None:
             return False
         if is_test:
             condition = self._expressions.get(position, self._conditions.get(position))
-            return any([self._change(self.plan.tests, position_of(one)) for one in _tests_in(condition)])
+            before = self.version
+            for one in _tests_in(condition):
+                self._change(self.plan.tests, position_of(one))
+            return self.version > before
         if position not in self._expressions:
             position = self._find_call(position)
         return position is not None and self._change(self.plan.breaks, position)
@@ -73,7 +77,7 @@ class SplitFunction:
             return None
         one = statements[0]
         self.plan.cuts.clear()
-        if isinstance(one, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+        if isinstance(one, COMPOUND):
             self._change(self.plan.opened, position_of(one))
             return None
         self._change(self.plan.written, position_of(one))
@@ -83,9 +87,12 @@ class SplitFunction:
         """Run a part as written: it does not compute with tensors."""
         self._change(self.plan.trivial, key)
 
-    def leave_number(self, name: str) -> None:
-        """Run the statements that read a variable as written: it is another number in each call."""
-        self._change(self.plan.numbers, name)
+    def leave_number(self, part: Part, name: str) -> None:
+        """Run the statements of a part that read a variable as written: it is another number in each call."""
+        for s in part.statements:
+            if name in FlowAnalysis({name}).live_at(s, frozenset(), Exits()):
+                opens = isinstance(s, COMPOUND)
+                self._change(self.plan.opened if opens else self.plan.written, position_of(s))
 
     def _change(self, marked: set, value: Any) -> bool:
         if value in marked:
@@ -118,7 +125,9 @@ class SplitFunction:
         scope = copy_node(self.node)
         scope.args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
         scope.body = [function]
-        future = [ast.ImportFrom("__future__", [ast.alias("annotations")], 0)] if self.code.co_flags & _ANNOTATIONS else []
+        future = (
+            [ast.ImportFrom("__future__", [ast.alias("annotations")], 0)] if self.code.co_flags & _ANNOTATIONS else []
+        )
         module = ast.Module([*future, scope], [])
         for one in future:
             ast.copy_location(one, scope)
@@ -128,7 +137,7 @@ class SplitFunction:
         return code.replace(co_name=self.code.co_name, co_qualname=self.code.co_qualname)
 
 
-def _place_of_instruction(code: types.CodeType, place: int) -> tuple[Position | None, bool]:
+def place_of_instruction(code: types.CodeType, place: int) -> tuple[Position | None, bool]:
     """Return the position in the source of an instruction, and whether it tests the truth of a value."""
     found = next((p for n, p in enumerate(code.co_positions()) if n == place // 2), None)
     if found is None or None in found:
@@ -138,7 +147,9 @@ def _place_of_instruction(code: types.CodeType, place: int) -> tuple[Position | 
 
 
 def _tests_in(condition: Any) -> list[Any]:
-    """Return the expressions of a condition whose truth is tested. Before Python 3.12 the instruction has the place of the whole."""
+    """Return the expressions of a condition whose truth is tested. Before Python 3.12 an instruction has the place of
+    the whole condition, or of its statement.
+    """
     if isinstance(condition, ast.IfExp):
         return _tests_in(condition.test)
     if isinstance(condition, ast.BoolOp):

@@ -14,7 +14,7 @@ from .break_expressions import PREFIX, BreakLifter, Item, copy_node, name_at, re
 from .function_ast import Position, copy_tree, position_of
 from .name_analysis import Exits, FlowAnalysis, Names
 
-_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, *((ast.TryStar,) if hasattr(ast, "TryStar") else ()))
+COMPOUND: Any = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar)
 # A function with one of these names in it has access to its own frame.
 FRAME_NAMES = frozenset("locals vars dir eval exec globals".split())
 _NEVER_IN_PARTS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
@@ -31,7 +31,6 @@ class SplitPlan:
     written: set[Position] = field(default_factory=set)  # statements that run as written
     opened: set[Position] = field(default_factory=set)  # compound statements whose bodies are split
     cuts: set[Position] = field(default_factory=set)  # statements that begin a part
-    numbers: set[str] = field(default_factory=set)  # variables whose values differ from call to call
     trivial: set[tuple] = field(default_factory=set)  # parts that compute nothing with tensors
 
 
@@ -128,7 +127,7 @@ class StatementSplitter:
             if is_plain:
                 begin = begin if run else bound
                 run.append(s)
-            elif item.is_written or not isinstance(s, _COMPOUND):
+            elif item.is_written or not isinstance(s, COMPOUND):
                 made.append(redirect_calls(s) if self._is_marked_written(s) else s)
             else:
                 made += self._open(s, live, bound, exits)
@@ -147,7 +146,7 @@ class StatementSplitter:
             return [Item(s, s.is_written)]
         if isinstance(s, (ast.If, ast.For)):
             return self._expand_header(s)
-        if self._is_marked_written(s) or isinstance(s, _COMPOUND) or not self.lifter.has_break(s):
+        if self._is_marked_written(s) or isinstance(s, COMPOUND) or not self.lifter.has_break(s):
             return [Item(s, False)]
         return self.lifter.lift(s)
 
@@ -163,7 +162,7 @@ class StatementSplitter:
         return [*before, Item(made, False)]
 
     def _is_marked_written(self, s: Any) -> bool:
-        return not isinstance(s, _COMPOUND) and position_of(s) in self.plan.written
+        return not isinstance(s, COMPOUND) and position_of(s) in self.plan.written
 
     def _is_seen(self, run: list, needed: Names) -> bool:
         """True if code after an error sees what a run of statements assigned."""
@@ -175,7 +174,7 @@ class StatementSplitter:
             return False
         if isinstance(s, (ast.Raise, ast.Break, ast.Continue, ast.Pass)):
             return False
-        if self.lifter.has_break(s) and isinstance(s, _COMPOUND) or not isinstance(s, (*_COMPOUND, *_SIMPLE)):
+        if self.lifter.has_break(s) and isinstance(s, COMPOUND) or not isinstance(s, (*COMPOUND, *_SIMPLE)):
             return False
         nodes = list(ast.walk(s))
         if any(isinstance(n, _NEVER_IN_PARTS) or isinstance(n, _LOOP_EXITS) and not _is_inside(n, s) for n in nodes):
@@ -187,10 +186,8 @@ class StatementSplitter:
             return False
         if self._defines(s):
             return False
-        if isinstance(s, _COMPOUND) and not exits.error.isdisjoint(writes):
+        if isinstance(s, COMPOUND) and not exits.error.isdisjoint(writes):
             return False  # an error in its midst
-        if names.reads & self.plan.numbers and not isinstance(s, _COMPOUND):
-            return False
         if isinstance(s, ast.Return) and (s.value is None or _is_plain_value(s.value)):
             return False
         if not self.flow.live_at(s, frozenset(), Exits()) <= bound:
@@ -307,7 +304,7 @@ def _unpack(names: list[str], value: Any, at: Any) -> list[Any]:
     """Return the assignment of a part's result to variables."""
     if not names:
         return []
-    targets = [name_at(at, one, ast.Store()) for one in names]
+    targets: list[Any] = [name_at(at, one, ast.Store()) for one in names]
     return [ast.Assign([targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())], value)]
 
 
