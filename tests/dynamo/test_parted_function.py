@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import io
 import warnings
@@ -111,3 +112,80 @@ def test_fullgraph_names_the_break_and_the_lines(function, name, line):
     text = str(caught.value)
     assert text.startswith(name) and line in text.partition("from user code:")[2]
     assert isinstance(caught.value, RuntimeError) and caught.value.__class__.__name__ == "Unsupported"
+
+
+def _warns_of_its_caller(x):
+    print("inner")
+    warnings.warn("caller", UserWarning, stacklevel=2)
+    return x.sin()
+
+
+def _warns(x):
+    y = x * 2 + 1
+    print(y.sum().item())
+    warnings.warn("own", UserWarning, stacklevel=1)
+    z = _warns_of_its_caller(y) * 2
+    return z
+
+
+def test_warnings_name_the_lines_of_eager_mode():
+    found = []
+    for call in (_warns, CompiledFunction(_warns, "f")):
+        with warnings.catch_warnings(record=True) as told, contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("always")
+            for _ in range(5):
+                call(torch.ones(3))
+        found.append([(str(w.message), w.filename, w.lineno) for w in told if "runs eagerly" not in str(w.message)])
+    assert found[0] == found[1] and len(found[0]) == 10
+
+
+def test_functions_without_source_and_generators_run_as_written():
+    space = {"torch": torch, "log": []}
+    exec("def f(x):\n    y = x * 2\n    log.append(1)\n    return y + 1", space)
+
+    def generator(x):
+        yield x * 2
+        yield x + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = CompiledFunction(space["f"], "f")
+        assert [frame(torch.ones(1)).item() for _ in range(5)] == [3] * 5 and frame.tree is None
+        rows = CompiledFunction(generator, "generator")
+        assert [[t.item() for t in rows(torch.ones(1))] for _ in range(3)] == [[2, 2]] * 3
+    assert space["log"] == [1] * 5
+
+
+def test_threads_share_a_function_in_parts():
+    printed = []
+
+    def f(x):
+        y = x.sin() * 2
+        printed.append(y.sum().item())
+        return (y + 1).cos()
+
+    frame = CompiledFunction(f, "f")
+    inputs = [torch.full((3,), float(n)) for n in range(8)]
+    wanted = [f(x).tolist() for x in inputs]
+    with warnings.catch_warnings(), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            assert [t.tolist() for t in pool.map(frame, inputs)] == wanted
+    assert len(printed) == 48
+
+
+def test_a_part_is_recorded_for_each_module_of_a_loop():
+    layers = [torch.nn.Linear(3, 3) for _ in range(12)]
+
+    def f(x):
+        for layer in layers:
+            x = layer(x).relu() + 1
+            print(x.sum().item())
+        return x
+
+    frame, x = CompiledFunction(f, "f"), torch.ones(2, 3)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            assert torch.equal(frame(x), f(x))
+    assert sum(part.replays for part in compiled_parts(frame)) >= 24

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from .function_ast import Position, copy_tree, position_of
 
 PREFIX = "_torchlite_"  # of names in rewritten functions
-CALL = f"{PREFIX}call"
+CALLEE = f"{PREFIX}callee"
 # Calls of these names are not looked into.
 _BUILTINS = frozenset(
     "print len isinstance issubclass getattr hasattr setattr int float bool str repr list tuple dict set range zip "
@@ -47,7 +47,7 @@ def assign(name: str, value: Any) -> ast.Assign:
 
 
 def redirect_calls(node: Any) -> Any:
-    """Return a copy of a node in which calls of functions that may be the program's go through `CALL`."""
+    """Return a copy of a node in which calls of functions that may be the program's go through `CALLEE`."""
     return _CallRedirector().visit(copy_tree(node))
 
 
@@ -65,9 +65,9 @@ class _CallRedirector(ast.NodeTransformer):
 
 
 def redirected(node: ast.Call) -> ast.Call:
-    """Return a call through `CALL`."""
-    call = ast.Call(name_at(node, CALL), [node.func, *node.args], node.keywords)
-    return ast.copy_location(call, node)
+    """Return the call of what `CALLEE` gives in place of a function."""
+    callee = ast.copy_location(ast.Call(name_at(node, CALLEE), [node.func], []), node)
+    return ast.copy_location(ast.Call(callee, node.args, node.keywords), node)
 
 
 _CALLEES = (ast.Name, ast.Attribute, ast.Subscript)

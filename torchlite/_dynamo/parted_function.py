@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite.nn.modules.module import Module
 
-from .break_expressions import CALL
+from .break_expressions import CALLEE
 from .compiled_function import GLOBAL_MODULE_HOOKS
 from .guards import canonical_module_name, is_known_module
 from .known_modules import COMPUTING_LIBRARIES
@@ -103,12 +103,14 @@ class PartTree:
         """Call a function that cannot be captured."""
         return self._resolve(function, False)(*args, **kwargs)
 
-    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Call a function from a statement that runs as written."""
+    def callee(self, function: Any) -> Any:
+        """Return what a statement that runs as written calls in place of a function. The statement's frame makes the
+        call, so that warnings and loggers find it.
+        """
         owner = getattr(function, "__self__", None)
         if owner.__class__ is Tensor or owner.__class__ is Parameter or function.__class__ is types.BuiltinFunctionType:
-            return function(*args, **kwargs)
-        return self._resolve(function, True)(*args, **kwargs)
+            return function
+        return self._resolve(function, True)
 
     def _resolve(self, function: Any, attempts: bool) -> Any:
         """Return what is called in place of a function."""
@@ -143,7 +145,7 @@ class PartTree:
                 if len(known) > _MAX_FUNCTIONS:
                     return None
                 known[key] = _PartedFunction(self, split, function)
-            return known[key]
+            return known[key].current()
         if not attempts or not is_plain:
             return None
         if function.__code__ not in self._attempts:
@@ -162,17 +164,18 @@ class _PartedFunction:
         self.parts: dict[tuple, Any] = {}  # compiled parts, by key
         self.version, self.whole = -1, function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def current(self) -> types.FunctionType:
+        """Return the function as it is split now."""
         if self.version != self.split.version:
             self._rebuild()
-        return self.whole(*args, **kwargs)
+        return self.whole
 
     def _rebuild(self) -> None:
         """Make the rewritten function, with the parts that stayed the same."""
         self.version = self.split.version
         built = self.split.build()
         before, self.parts = self.parts, {}
-        cells = {**self.cells, CALL: types.CellType(self.tree.call)}
+        cells = {**self.cells, CALLEE: types.CellType(self.tree.callee)}
         for part, code in built.parts:
             compiled = before.get(part.key)
             if compiled is None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torchlite._types.python_source import compile_code
 
-from .break_expressions import CALL, copy_node
+from .break_expressions import CALLEE, copy_node
 from .function_ast import Position, find_definition, position_of
 from .name_analysis import Exits, FlowAnalysis
 from .statement_splitter import COMPOUND, FRAME_NAMES, Part, SplitPlan, StatementSplitter
@@ -113,7 +113,7 @@ class SplitFunction:
         local = {*code.co_varnames, *code.co_cellvars}
         splitter = StatementSplitter(node, local, set(code.co_varnames[:count]), self.plan)
         body = splitter.split()
-        names = [CALL, *(part.name for part in splitter.parts)]
+        names = [CALLEE, *(part.name for part in splitter.parts)]
         whole = self._compile(node.args, body, [*code.co_freevars, *names])
         parts = [(part, self._compile(part.arguments, part.body, [*code.co_freevars])) for part in splitter.parts]
         return Code(whole, parts)

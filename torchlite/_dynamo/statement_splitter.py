@@ -146,9 +146,12 @@ class StatementSplitter:
             return [Item(s, s.is_written)]
         if isinstance(s, (ast.If, ast.For)):
             return self._expand_header(s)
-        if self._is_marked_written(s) or isinstance(s, COMPOUND) or not self.lifter.has_break(s):
+        if isinstance(s, COMPOUND) or not self.lifter.has_break(s):
             return [Item(s, False)]
-        return self.lifter.lift(s)
+        items = self.lifter.lift(s)
+        if self._is_marked_written(s):  # what is left of it
+            items = [Item(i.statement, i.is_written or position_of(i.statement) == position_of(s)) for i in items]
+        return items
 
     def _expand_header(self, s: Any) -> list[Item]:
         """Return what computes the header of a compound statement, and the statement."""
