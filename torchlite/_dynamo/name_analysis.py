@@ -193,7 +193,7 @@ class FlowAnalysis:
 
     def within(self, s: ast.With, after: Names, exits: Exits) -> Exits:
         """Return the exits of a with statement's body."""
-        if all(_name_of(item.context_expr) in _NEVER_SUPPRESS for item in s.items):
+        if all(name_of(item.context_expr) in _NEVER_SUPPRESS for item in s.items):
             return exits
         return exits._replace(error=exits.error | after)
 
@@ -258,7 +258,7 @@ def _meet(a: Names | None, b: Names | None) -> Names | None:
     return a & b
 
 
-def _name_of(node: Any) -> str:
+def name_of(node: Any) -> str:
     """Return the last name of a called function: `no_grad` of `torch.no_grad()`."""
     node = node.func if isinstance(node, ast.Call) else node
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

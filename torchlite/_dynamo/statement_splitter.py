@@ -12,11 +12,13 @@ from typing import Any
 
 from .break_expressions import PREFIX, BreakLifter, Item, copy_node, name_at, redirect_calls
 from .function_ast import Position, copy_tree, position_of
-from .name_analysis import Exits, FlowAnalysis, Names
+from .name_analysis import Exits, FlowAnalysis, Names, name_of
 
 COMPOUND: Any = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.TryStar)
 # A function with one of these names in it has access to its own frame.
 FRAME_NAMES = frozenset("locals vars dir eval exec globals".split())
+# Functions that look at their callers' frames, of which a part has one more.
+_SEE_FRAMES = frozenset(("warn", "currentframe", "_getframe"))
 _NEVER_IN_PARTS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
                    ast.Delete, ast.Import, ast.ImportFrom)  # fmt: skip
 _COMPUTATIONS = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.AugAssign)
@@ -181,6 +183,8 @@ class StatementSplitter:
             return False
         nodes = list(ast.walk(s))
         if any(isinstance(n, _NEVER_IN_PARTS) or isinstance(n, _LOOP_EXITS) and not _is_inside(n, s) for n in nodes):
+            return False
+        if any(isinstance(n, ast.Call) and name_of(n) in _SEE_FRAMES for n in nodes):
             return False
         names = self.flow.names(s)
         writes = names.writes | names.maybe
