@@ -24,7 +24,6 @@ from torchlite._types.dtypes import get_default_dtype
 from torchlite._types.python_source import is_identifier
 from torchlite.amp.autocast_mode import current_state as autocast_in_force
 from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_cache
-from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
@@ -33,17 +32,12 @@ from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dyn
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
-from .guards import DYNAMIC_ACCESS, MODULE_ATTRIBUTES, ReachableState
+from .guards import DYNAMIC_ACCESS, GLOBAL_MODULE_HOOKS, MODULE_ATTRIBUTES, ReachableState
 from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
 from .tensor_guards import TensorSource, compile_tensor_guard
-
-# Hooks shared by all modules.
-GLOBAL_MODULE_HOOKS = tuple(
-    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
-)
 
 
 def _dispatch_state() -> tuple:

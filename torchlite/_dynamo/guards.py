@@ -41,6 +41,7 @@ from torchlite.amp.grad_scaler import GradScaler
 from torchlite.autograd.grad_mode import _DecoratorContextManager
 from torchlite.autograd.graph import saved_tensors_hooks
 from torchlite.fx import GraphModule
+from torchlite.nn.modules import module as modules
 from torchlite.nn.modules._module_hooks import _WrappedHook
 from torchlite.nn.modules.module import Module
 from torchlite.optim.lr_scheduler import LRScheduler
@@ -67,6 +68,10 @@ _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
 _GRAPH_ATTRIBUTES = frozenset(("_graph", "_code", "_lineno_map", "_prologue_start", "meta"))
 _ABSENT = object()
+# Hooks shared by all modules.
+GLOBAL_MODULE_HOOKS = tuple(
+    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
+)
 _PLAIN_BASES = (object, Module, *Module.__mro__)
 # Names by which code may reach attributes that it does not name.
 DYNAMIC_ACCESS = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattr__"))

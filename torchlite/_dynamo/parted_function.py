@@ -12,8 +12,7 @@ from torchlite._dispatch.call import Parameter, Tensor
 from torchlite.nn.modules.module import Module
 
 from .break_expressions import CALLEE
-from .compiled_function import GLOBAL_MODULE_HOOKS
-from .guards import canonical_module_name, is_known_module
+from .guards import GLOBAL_MODULE_HOOKS, canonical_module_name, is_known_module
 from .known_modules import COMPUTING_LIBRARIES
 from .program_ir import Frame
 from .split_function import SplitFunction, split_function
