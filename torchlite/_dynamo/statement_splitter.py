@@ -179,7 +179,7 @@ class StatementSplitter:
             return False
         if isinstance(s, (ast.Raise, ast.Break, ast.Continue, ast.Pass)):
             return False
-        if self.lifter.has_break(s) and isinstance(s, COMPOUND) or not isinstance(s, (*COMPOUND, *_SIMPLE)):
+        if self.lifter.has_break(s) and isinstance(s, COMPOUND) or not isinstance(s, _SPLITTABLE):
             return False
         nodes = list(ast.walk(s))
         if any(isinstance(n, _NEVER_IN_PARTS) or isinstance(n, _LOOP_EXITS) and not _is_inside(n, s) for n in nodes):
@@ -369,4 +369,5 @@ def _is_plain_value(value: Any) -> bool:
 
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert, ast.FunctionDef, ast.ClassDef)
+_SPLITTABLE: Any = (*COMPOUND, *_SIMPLE)
 _LOOP_EXITS = (ast.Break, ast.Continue)
