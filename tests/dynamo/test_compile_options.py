@@ -56,7 +56,7 @@ def test_graphs_of_modules_train():
     assert counter.frame_count == 2
 
 
-def test_functions_without_a_graph_run_eagerly():
+def test_parts_of_functions_have_graphs():
     recorder, weight = EagerAndRecordGraphs(), torch.ones(2, requires_grad=True)
 
     def f(x):
@@ -64,11 +64,13 @@ def test_functions_without_a_graph_run_eagerly():
         return x + 1
 
     compiled = torch.compile(f, backend=recorder)
-    with pytest.warns(UserWarning, match="writes to gradients"):
+    with pytest.warns(UserWarning, match="a part of .*f runs eagerly, because a backward pass runs"):
         assert compiled(torch.ones(2)).tolist() == [2, 2]
     compiled(torch.ones(2))
-    assert weight.grad.tolist() == [2, 2] and not recorder.graphs
-    with pytest.warns(UserWarning, match="reads elements"):
+    targets = [[n.target for n in g.graph.nodes if n.op == "call_function"] for g in recorder.graphs]
+    aten = torch.ops.aten
+    assert weight.grad.tolist() == [2, 2] and targets == [[aten.mul.Tensor, aten.sum.default], [aten.add.Tensor]]
+    with pytest.warns(UserWarning, match="elements are read by item"):
         assert torch.compile(lambda x: x * x.item(), backend=recorder)(torch.full((1,), 3.0)).item() == 9
 
 
@@ -103,7 +105,11 @@ def test_explain_of_what_is_compiled_already():
 
     for compiled in (torch.compile(f), torch.compile(torch.compile(f))):
         found = torch._dynamo.explain(compiled)(torch.ones(2))
-        assert found.graph_break_count == 1 and "written" in found.break_reasons[0].reason
+        assert found.graph_count == 3 and found.graph_break_count == 2
+        assert ["condition" in found.break_reasons[0].reason, "elements are read" in found.break_reasons[1].reason] == [
+            True,
+            True,
+        ]
     module = torch.compile(torch.nn.ReLU())
     assert torch._dynamo.explain(module)(torch.ones(2)).op_count == 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._device.generators import THREADS_WITH_COPIES, unwrap_engine_copy
-from torchlite._dispatch.autograd_graph import base_of, grad_of, root_meta_of, why_view_is_not_writable
+from torchlite._dispatch.autograd_graph import OutputEdge, base_of, grad_of, root_meta_of, why_view_is_not_writable
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
@@ -32,7 +32,7 @@ from .exc import Unsupported
 from .flatten_args import flatten_result
 from .guards import SIMPLE_TYPES, ReachableState, is_known_module
 from .lazy_scalars import LazyItemArray, LazyScalar, ReturnedList, ReturnedListArray, is_returned, to_number
-from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
+from .program_ir import CapturedCall, Frame, Program, ResultSpec, Slot, Step, frames_within
 from .side_effect_monitor import SideEffectMonitor, user_location
 from .step_purity import is_pure, only_mutates_args
 from .warning_replay import WarningRecorder
@@ -56,7 +56,13 @@ def _is_importing(frame: Any) -> bool:
 
 
 class Capture(KernelRecorder):
-    """Kernel recorder of one call. outside: the tensors that exist before the call. most: kernels that are recorded."""
+    """Kernel recorder of one call. outside: the tensors that exist before the call. most: kernels that are recorded.
+    keeps_reads: whether reads of elements are recorded; otherwise they end the capture.
+    """
+
+    keeps_reads = True
+    is_part = False  # the call is a part of another one, which may ask for gradients of results by each other
+    start = 0  # number of the call among nodes
 
     def __init__(self, table: Any, outside: list, state: ReachableState, most: float = math.inf) -> None:
         host = table_of(device("cpu"))
@@ -64,6 +70,7 @@ class Capture(KernelRecorder):
         self.outside, self.state, self.most = outside, state, most
         self.is_long = False  # True if the call runs more kernels
         self.place = ""
+        self.frames: tuple[Frame, ...] = ()  # the calls in progress when the capture failed
         self._modules = len(sys.modules)
         self.loads = False  # True if modules were imported before the failure
         self.steps: list[Step] = []
@@ -74,6 +81,7 @@ class Capture(KernelRecorder):
         self.lasting = {id(held.place) for held in state.held}  # containers that existed before the call
         self.changes = False  # True if the call changed objects that outlive it
         self.is_open = True  # True while the program's own code runs
+        self.is_running = False  # True while it is called
         self.writes = False  # True once the call wrote memory or drew random numbers, which a later miss cannot undo
         self.apart: dict[int, int] = {}  # how often program objects changed outside memory
         self.number_arrays: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
@@ -100,6 +108,8 @@ class Capture(KernelRecorder):
         if self.failure is None:
             self.place = self.place or user_location(sys._getframe(1), self.state.codes)
             self.loads = len(sys.modules) > self._modules or _is_importing(sys._getframe(1))
+            if self.is_running:
+                self.frames = frames_within(sys._getframe(1), Capture.run.__code__)
         super().fail(why)
 
     def note(self, hook: Callable, *arguments: Any) -> Any:
@@ -233,6 +243,8 @@ class Capture(KernelRecorder):
             args = tuple(map(unwrap_engine_copy, args))
         given = self.encode_argument(args), {name: self.encode_argument(value) for name, value in kwargs.items()}
         depends = name in _DATA_DEPENDENT_OPS or name == "_index" and any(map(_is_boolean_index, args[1]))
+        if depends and not self.keeps_reads:
+            raise UnrecordableError(f"the shape of what {name} gives depends on elements")
         if depends and (self.writes or not self.is_open):
             when = "after something was written or drawn" if self.writes else "in its backward pass"
             raise UnrecordableError(f"the shape of what {name} gives depends on elements, {when}")
@@ -251,7 +263,7 @@ class Capture(KernelRecorder):
         return not only_mutates_args(step) or any(self.names.memory.get(n) in self.owners for n in step.uses())
 
     def read(self, raw: Any, found: Any, caller: Any) -> Any:
-        if caller is _ITEM_CODE or caller is _TOLIST_CODE:
+        if self.keeps_reads and (caller is _ITEM_CODE or caller is _TOLIST_CODE):
             frame: Any = sys._getframe()
             while frame.f_code is not caller:
                 frame = frame.f_back
@@ -274,9 +286,11 @@ class Capture(KernelRecorder):
             raise UnrecordableError("elements are read in its backward pass")
         if self.writes:
             raise UnrecordableError("elements are read after something was written or drawn")
-        if raw.size > _READ:
+        if raw.size > _READ or not self.keeps_reads:
             raise UnrecordableError("elements are read")
-        self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
+        frames = frames_within(sys._getframe(1), Capture.run.__code__)
+        slot = self.slot(raw)
+        self.steps.append(Step("read", None, (slot,), {}, None, kind="read", expected=np.array(found), frames=frames))
 
     def _make_lazy_scalar(self, number: Any, raw: Any, found: Any) -> Any:
         """Return a lazy scalar and the function to call when it is read."""
@@ -288,7 +302,8 @@ class Capture(KernelRecorder):
         step = Step("clone", clone.args[2], (self.slot(raw),), {}, self.new_slot(kept))
         self.steps.append(step)
         self.elements.append((number, step.out.number))
-        read = Step("read", None, (step.out,), {}, None, kind="read", expected=np.array(found))
+        frames = frames_within(sys._getframe(1), Capture.run.__code__)
+        read = Step("read", None, (step.out,), {}, None, kind="read", expected=np.array(found), frames=frames)
         is_late = self.writes
 
         def observe_element() -> None:
@@ -300,6 +315,11 @@ class Capture(KernelRecorder):
 
         return observe_element
 
+    def check_backward_pass(self, run: Any) -> None:
+        """Fail if a backward pass goes through nodes from before the call: another call may have others."""
+        if self.is_open and any(node._seq <= self.start for node in run.order()):
+            self.fail("a backward pass goes through a history from outside")
+
     def observe_all(self) -> None:
         """Record reads of all lazy scalars, as code that cannot be traced may use them."""
         for number, _ in self.elements:
@@ -309,6 +329,8 @@ class Capture(KernelRecorder):
         """Record a call of an optimizer's or scheduler's step as one program step. It updates its own state, so a
         replay calls it again.
         """
+        if not self.keeps_reads:
+            self.fail(f"{owner.__class__.__name__} steps")
         given = [*args, *kwargs.values()]
         if len(given) == 1 and callable(given[0]) and _calls_closure_once(owner):
             with recording(True):
@@ -366,13 +388,15 @@ class Capture(KernelRecorder):
         """Call the function. Return its result and the captured call, None if it cannot be replayed (see `failure`)."""
         before = [(t._tl_node, t._tl_array, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
         versions = [0 if grad is None else root_meta_of(grad).n for grad in map(grad_of, self.outside)]
-        start = next(SEQUENCE)
+        start = self.start = next(SEQUENCE)
         with self:
             THREAD_STATE.captures += 1
             try:
                 with WarningRecorder(self, Capture.run.__code__), self.watcher:
+                    self.is_running = True
                     result = function(*args, **kwargs)
             finally:
+                self.is_running = False
                 THREAD_STATE.captures -= 1
             captured, self.is_open = None, False
             if self.failure is None:
@@ -523,7 +547,11 @@ def _tensor_attributes(tensor: Any) -> dict:
     hooks = None if meta is None or meta.__class__ is tuple else (
         len(meta.hooks or ()), len(meta.post_hooks or ()), meta.retains, meta.inference, bool(meta.tangents)
     )  # fmt: skip
-    return {"hooks": hooks or (0, 0, False, False, False), **tensor.__dict__}
+    node = tensor._tl_node.node if tensor._tl_node.__class__ is OutputEdge else tensor._tl_node
+    of_node = getattr(node, "_hooks", None)
+    if of_node is not None:
+        counts = [*map(len, of_node.tensor.values()), *map(len, (of_node.retain, of_node.pre, of_node.post))]
+    return {"hooks": (hooks or (0, 0, False, False, False), of_node and sum(counts)), **tensor.__dict__}
 
 
 def version_counter_groups(tensors: list) -> list[int]:

@@ -20,7 +20,7 @@ from .exc import Unsupported
 from .flatten_args import callable_name, flatten_result
 from .function_purity import is_pure
 from .guards import canonical_module_name
-from .program_ir import Program
+from .program_ir import HOST_VALUES, Program
 
 _NO_DERIVATIVE = (NotImplementedError, RuntimeError)
 # maximum number of recorded passes, one per result with history; one pass of a six-layer T5 takes about 0.1 s
@@ -88,6 +88,8 @@ class GraphBoundary:
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
         inside = self._find_nodes_of_call([gradient_edge(t) for t in results_of_call])
+        if self.capture.is_part:
+            _check_independent(inside, results_of_call)
         places = {
             key: i
             for i, t in reversed([*enumerate(self.capture.outside)])
@@ -218,6 +220,13 @@ class GraphBoundary:
         ]
 
 
+def _check_independent(inside: set, results: list) -> None:
+    """Raise Unsupported if a result is computed from another one: one node for both has no path between them."""
+    keys = {_edge_key(gradient_edge(t)) for t in results}
+    if any(_edge_key(e) in keys for node in inside for e in _flatten_edges(node._edges) if e is not None):
+        raise Unsupported("a result is computed from another one")
+
+
 class _NodeOpRecord:
     """Replacement for the op record in a node."""
 
@@ -287,7 +296,10 @@ class CompiledFunctionBackward(Node):
             )
         with recording(True):
             results = flatten_result(function(*args, **kwargs), ANYTHING)[0]
-            used = [(results[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
+            # Numbers and lists that the call returns are no tensors of this run.
+            hosts = [i for i, r in enumerate(variant.captured.results) if r.kind in HOST_VALUES]
+            numbers = [i - sum(host < i for host in hosts) for i in self._backward.outputs]
+            used = [(results[i], g) for i, g in zip(numbers, grads, strict=True) if g is not None]
             inputs = [outside[i] for i in self._backward.wanted]
             return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, inputs, False))
 

@@ -24,7 +24,6 @@ from torchlite._types.dtypes import get_default_dtype
 from torchlite._types.python_source import is_identifier
 from torchlite.amp.autocast_mode import current_state as autocast_in_force
 from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_cache
-from torchlite.nn.modules import module as modules
 
 from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
@@ -33,17 +32,12 @@ from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dyn
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
-from .guards import ReachableState
-from .program_ir import CapturedCall, is_same_program, is_same_step
+from .guards import DYNAMIC_ACCESS, GLOBAL_MODULE_HOOKS, MODULE_ATTRIBUTES, ReachableState
+from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
 from .tensor_guards import TensorSource, compile_tensor_guard
-
-# Hooks shared by all modules.
-GLOBAL_MODULE_HOOKS = tuple(
-    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
-)
 
 
 def _dispatch_state() -> tuple:
@@ -112,6 +106,8 @@ class CompiledFunction:
     warns = True  # warn about functions that run eagerly
     most_steps = math.inf  # kernels of a call that is recorded
     is_part = False  # its calls are steps of another function's program
+    keeps_reads = True  # reads of elements are guards or results, not graph breaks
+    splits = True  # a call that cannot be captured runs in parts
     is_of_inference = False  # replays without gradients have all passes, also without constants
 
     def __init__(
@@ -135,13 +131,22 @@ class CompiledFunction:
         self.replays = 0
         self.discovery = ExecutedCode()
         self.changes = 0  # number of calls that changed long-lived objects
+        self.tree: Any = None  # the parts, once a call cannot be captured
+        self.part: Any = None  # of a part: the function that is split, and the part
+        self.part_calls = 0  # calls in succession that ran in parts
+        self.ignored: frozenset[str] = frozenset()  # attributes that only statements between the parts read or write
+        self.is_within = False  # called by the parts of another one
+        self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
+        self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
         COMPILED_FUNCTIONS.add(self)
 
     def reset(self) -> None:
         """Discard all captures."""
         self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
         self.structures, self.misses, self.eager = {}, {}, set()
-        self.discovery, self.changes = ExecutedCode(), 0
+        self.discovery, self.changes, self.failed = ExecutedCode(), 0, {}
+        if not self.is_within:
+            self.tree, self.part_calls = None, 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
@@ -153,6 +158,8 @@ class CompiledFunction:
             and (saved_tensor_hooks.stack or stack.items and not is_only_autocast_active())
         ):
             return self.function(*args, **kwargs)
+        if self.part_calls > _CALLS_BEFORE_PARTS:
+            return self.tree.run(self.function, args, kwargs)
         tensors: list[Any] = []
         objects: list[Any] = []
         key = flatten_args(args, tensors, objects), flatten_args(kwargs, tensors, objects) if kwargs else None
@@ -206,6 +213,8 @@ class CompiledFunction:
         if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._recompile_limit():
             return self.function(*args, **kwargs)
         if not variants and not sizes.is_frequent(place):
+            if self.part is not None:
+                self._note_numbers(args)
             return self.function(*args, **kwargs)
         result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
         if place in self.variants:
@@ -216,6 +225,16 @@ class CompiledFunction:
             sizes.failed += 1
         return result
 
+    def _note_numbers(self, args: tuple) -> None:
+        """Leave what reads a float out of a part if the float is another one in each call."""
+        split, part = self.part
+        for name, value in zip(part.inputs, args, strict=True):
+            if value.__class__ is float:
+                seen = self.numbers.setdefault(name, set())
+                seen.add(value)
+                if len(seen) > _MAX_NUMBERS:
+                    split.leave_number(part, name)
+
     def _recompile_limit(self) -> int:
         return self.limit or config.recompile_limit
 
@@ -223,11 +242,15 @@ class CompiledFunction:
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Run a call with a new argument key."""
+        if self.tree is not None and not self.is_within and len(self.eager) >= _MAX_BROKEN_KEYS:
+            return self._run_as_written(args, kwargs)
         limit = self._recompile_limit()
+        if self.is_within and len(self.variants.get(key, ())) >= config.recompile_limit:
+            self.eager.add(key)  # what it reads is different in each call
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
                 self._record_miss(key)
-            return self.function(*args, **kwargs)
+            return self._run_as_written(args, kwargs)
         if THREAD_STATE.stance == "fail_on_recompile":
             raise RuntimeError(
                 f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
@@ -273,6 +296,8 @@ class CompiledFunction:
                 self.postponed = str(error)
                 return self.discovery.call(self.function, args, kwargs)
             return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
+        if self.failed.get(key, 0) > 1:
+            return self.function(*args, **kwargs)
         if self.variants:
             other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is SizeVariant else "arguments"
             logs.write_log("recompiles", f"{self.name} is captured once more, for other {other}")
@@ -320,7 +345,12 @@ class CompiledFunction:
         """Return the state that a call with these objects can reach."""
         if self.discovery.is_wanted:
             raise Unsupported("it runs other code in each call")
-        return ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        roots = (self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+        while self.ignored and (used := self.ignored & state.reads()):
+            self.ignored = frozenset() if used & DYNAMIC_ACCESS else self.ignored - used
+            state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+        return state
 
     def _outside_tensors(self, variant: CaptureVariant, tensors: list) -> list:
         return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
@@ -336,6 +366,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs), None
         settings = _read_preserved_state()
         capture = Capture(table, outside, variant.state, self.most_steps)
+        capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.is_within
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         try:
@@ -343,6 +374,12 @@ class CompiledFunction:
                 result, captured = capture.run(self.function, args, kwargs)
         except UnrecordableError:  # another thread records
             return self.function(*args, **kwargs), None
+        except Exception:
+            if self.part is not None:
+                self.failed[key] = self.failed.get(key, 0) + 1
+            elif capture.failure is not None and not self.fullgraph:
+                self._give_up(key, capture.failure, capture.place, capture.frames)
+            raise
         if captured is not None and not all(held.is_same() for held in given.values()):
             capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
             captured = None
@@ -351,8 +388,20 @@ class CompiledFunction:
             captured = None
         self.postponed = "" if captured is not None else capture.failure or ""
         if captured is None and not self._may_settle_next_call(capture):
-            self._give_up(key, capture.failure or "", capture.place)
+            self._give_up(key, capture.failure or "", capture.place, capture.frames)
+        if captured is not None and self.is_within:
+            self._note_captured(captured)
         return result, captured
+
+    def _note_captured(self, captured: CapturedCall) -> None:
+        """Leave a part out that has hardly any kernels: its guards take longer than what a replay saves."""
+        kernels = sum(step.kind == "kernel" for step in captured.program.steps)
+        if self.keeps_reads and kernels < _MIN_KERNELS or not captured.program.steps:
+            if self.part is None:
+                self.tree.forget_attempt(self.function)
+            else:
+                split, part = self.part
+                split.leave_out(part.key)
 
     def _may_settle_next_call(self, capture: Capture) -> bool:
         """True if the next call may be capturable. This call imported modules first, created lasting objects (at most
@@ -380,10 +429,14 @@ class CompiledFunction:
             ),
             None,
         )
-        if found is None and any(_differ_only_at_read(captured, v.captured) for v in self.variants[key]):
-            if len(self.variants[key]) >= self._recompile_limit():
+        reads = [_read_that_differs(captured, v.captured) for v in self.variants[key]] if found is None else []
+        if any(reads):
+            read = next(filter(None, reads))
+            if self.splits and not self.fullgraph and read.expected.dtype.kind == "f" and read.expected.size == 1:
+                self._give_up(key, "a number that differs from call to call is used", self._definition(), read.frames)
+            elif len(self.variants[key]) >= self._recompile_limit():
                 why = f"elements decided in {self._recompile_limit()} ways (recompile_limit) before one came again"
-                self._give_up(key, why, self._definition())
+                self._give_up(key, why, self._definition(), read.frames)
             else:
                 self.variants[key].append(variant.find_other_branch(captured))
             return result
@@ -406,13 +459,20 @@ class CompiledFunction:
 
     # -- fallback to eager ----------------------------------------------------------------------
 
+    def _run_as_written(self, args: tuple, kwargs: dict) -> Any:
+        """Run a call that cannot be captured: what is between its graph breaks runs compiled."""
+        if self.tree is None or self.part is not None:
+            return self.function(*args, **kwargs)
+        self.part_calls = 0 if self.variants else self.part_calls + 1
+        return self.tree.run(self.function, args, kwargs)
+
     def _give_up_and_run(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
         self._give_up(key, why, place)
         return self.function(*args, **kwargs)
 
-    def _give_up(self, key: Any, why: str, place: str) -> None:
-        """Run calls with this key eagerly from now on (None: all new keys) and warn once. Raise Unsupported with
-        `fullgraph`.
+    def _give_up(self, key: Any, why: str, place: str, frames: tuple[Frame, ...] = ()) -> None:
+        """Run calls with this key eagerly from now on (None: all new keys), or in parts around what cannot be captured,
+        and warn once. Raise Unsupported with `fullgraph`. frames: the calls in progress where the capture failed.
         """
         reason = f"{why} ({place})" if place else why
         is_new = reason not in self.reasons
@@ -423,26 +483,59 @@ class CompiledFunction:
             self.eager.add(key)
         self.reasons.append(reason)
         if self.fullgraph if THREAD_STATE.fails is None else THREAD_STATE.fails:
-            raise Unsupported(reason)
+            from .unsupported_message import unsupported_message
+
+            raise Unsupported(unsupported_message(why, place, frames))
         if is_new:
             logs.write_log("graph_breaks", f"{self.name}: {reason}")
-            if self.warns:
-                level = level_of_the_program()
-                warnings.warn(
-                    f"torch.compile: {self.name} runs eagerly, because {reason}", UserWarning, stacklevel=level
-                )
+        in_parts = key is not None and self._split(why, place, frames)
+        if is_new and self.warns:
+            self._warn(reason, in_parts)
+
+    def _warn(self, reason: str, in_parts: bool) -> None:
+        """Tell why the function, or a part of it, is not compiled."""
+        level, what = level_of_the_program(), f"a part of {self.name}" if in_parts else self.name
+        warnings.warn(f"torch.compile: {what} runs eagerly, because {reason}", UserWarning, stacklevel=level)
+
+    def _split(self, why: str, place: str, frames: tuple[Frame, ...]) -> bool:
+        """Split the function at a graph break. Return whether it runs in parts from now on."""
+        if self.tree is None:
+            if not self.splits:
+                return False
+            from .parted_function import PartTree
+
+            tree = PartTree(self)
+            if not tree.add_break(self, why, place, frames):
+                return False
+            self.tree = tree
+            return True
+        return self.tree.add_break(self, why, place, frames)
+
+    def make_part(self, function: Any, tree: Any, part: Any) -> CompiledFunction:
+        """Return the compiled function of a part, or of a function that a statement between parts calls."""
+        made = self._make_part(function)
+        made.tree, made.part, made.warns, made.is_within = tree, part, False, True
+        return made
+
+    def ignore_attributes(self, names: frozenset[str]) -> None:
+        """Leave attributes out of the guards, where the code of a part does not name them."""
+        self.ignored = (names - MODULE_ATTRIBUTES) | DYNAMIC_ACCESS
+
+    def _make_part(self, function: Any) -> CompiledFunction:
+        limit = max(self._recompile_limit(), PART_LIMIT)
+        return CompiledFunction(function, self.name, False, limit, self.mode, self.dynamic)
 
     def _definition(self) -> str:
         code = getattr(inspect.unwrap(self.function), "__code__", None)
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _differ_only_at_read(a: CapturedCall, b: Any) -> bool:
-    """True if two captures are equal up to a read of different elements."""
+def _read_that_differs(a: CapturedCall, b: Any) -> Step | None:
+    """Return the read of different elements up to which two captures are equal; None if there is none."""
     for x, y in zip(a.program.steps, b.program.steps, strict=False):
         if not is_same_step(x, y):
-            return x.kind == y.kind == "read" and x.args == y.args
-    return False
+            return x if x.kind == y.kind == "read" and x.args == y.args else None
+    return None
 
 
 def _constant_bytes(raw: Any, table: Any) -> bytes:
@@ -476,7 +569,12 @@ def _make_identifier(name: str) -> str:
 
 _NO_RESULT = object()
 _MAX_MISSES = 32
+PART_LIMIT = 32  # recordings of a part: one that gets modules has one for each
 _MAX_SETTLING_CALLS = 2
+_MAX_NUMBERS = 2
+_MIN_KERNELS = 2  # of a part
+_CALLS_BEFORE_PARTS = 16  # calls in parts before no other call is captured as a whole
+_MAX_BROKEN_KEYS = 3  # after as many all new calls run in parts
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions
 

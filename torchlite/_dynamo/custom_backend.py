@@ -8,10 +8,11 @@ from typing import Any
 from torchlite._device.generators import copy_default_generators, use_copied_generators
 from torchlite._dispatch.autograd_graph import nodes_created_since
 from torchlite._dispatch.dispatch_state import SEQUENCE
+from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite._tensor import Tensor
 from torchlite.autograd.grad_mode import _unsafe_preserve_version_counter
 
-from .compiled_function import CompiledFunction
+from .compiled_function import PART_LIMIT, CompiledFunction
 from .exc import BackendCompilerFailed
 from .flatten_args import flatten_result, replace_tensors
 from .program_ir import HOST_VALUES
@@ -27,10 +28,12 @@ class _EveryObject(dict):
 class GraphCompiledFunction(CompiledFunction):
     """Compiled function that calls `compiler(graph module, example inputs)` for each kind of call. The graph's inputs
     are the argument tensors in order, its targets ATen overloads. Module tensors are attributes, and it returns a tuple
-    of tensors. Calls that a graph of ops cannot express (custom gradients, data-dependent control flow) run eagerly.
+    of tensors. A call that a graph of ops cannot express (custom gradients, data-dependent control flow) runs in parts,
+    each of which has a graph.
     """
 
     structure_key = staticmethod(lambda key: key)
+    keeps_reads = False
     needed = 0  # calls of a size before it gets a graph; the cost of an eager call is unknown
 
     def __init__(
@@ -50,6 +53,9 @@ class GraphCompiledFunction(CompiledFunction):
         self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
     ) -> Any:
         """Run a call with a new key once eagerly, to observe its side effects, and once to make the graph."""
+        if not self.fullgraph and not THREAD_STATE.fails and self._foresee_breaks(args, kwargs):
+            self.eager.add(key)
+            return self._run_as_written(args, kwargs)
         copies, start = copy_default_generators(), next(SEQUENCE)
         result = super()._record_first_call(key, tensors, objects, modes, args, kwargs)
         variants = self.variants.get(key)
@@ -77,6 +83,30 @@ class GraphCompiledFunction(CompiledFunction):
             return result
         with use_copied_generators(copies):  # draw the random numbers of the first run again
             return replay_graph((self.function, args, kwargs), *tensors)
+
+    def _foresee_breaks(self, args: tuple, kwargs: dict) -> bool:
+        """Split the function at the breaks that a call will have. Return whether there are any."""
+        from .break_prediction import BreakPrediction
+        from .parted_function import PartTree
+
+        if self.part is not None:
+            return False
+        tree = self.tree or PartTree(self)
+        before = len(tree.breaks)
+        if not BreakPrediction(tree).visit_call(self.function, args, kwargs)[0]:
+            return False
+        self.tree = tree
+        reasons = [f"{one.reason} ({one.place})" for one in tree.breaks[before:]]
+        if reasons and self.warns:
+            self._warn(reasons[0], True)
+        self.reasons += reasons
+        return True
+
+    def _make_part(self, function: Any) -> CompiledFunction:
+        limit = max(self._recompile_limit(), PART_LIMIT)
+        made = GraphCompiledFunction(function, self.name, self.compiler, False, limit, self.dynamic)
+        made.graphs = self.graphs
+        return made
 
     def _trace_graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
         """Return the call's graph, None if it has none. Restore random state and written tensors."""

@@ -116,7 +116,7 @@ class error_on_graph_break:
 
 
 def graph_break(msg: str = "") -> None:
-    """Mark a graph break. Graphs are never split: a function that calls this runs eagerly."""
+    """Mark a graph break: what is before and after the call is compiled separately."""
 
 
 def disallow_in_graph(fn: Any) -> Any:

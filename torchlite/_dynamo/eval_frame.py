@@ -128,7 +128,8 @@ def compile(
 
     The first two calls with arguments of one kind run eagerly and are recorded. From the third call on, the recorded
     kernels are replayed, forward and backward, without the Python code between them. Code that cannot be replayed
-    (printing, reading tensors after writes, changing objects) runs eagerly, after one warning.
+    (printing, reading tensors after writes, changing objects) runs as written, after one warning, and what is before
+    and after it is recorded and replayed in parts.
 
     Args:
         model: A function or module. Default: none, which returns a decorator.

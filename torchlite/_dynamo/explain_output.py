@@ -19,7 +19,7 @@ class GraphCompileReason:
 
 @dataclasses.dataclass
 class ExplainOutput:
-    """Result of `explain`. A function is one graph or none."""
+    """Result of `explain`: the graphs between the breaks of a function."""
 
     graphs: list[Any]
     graph_count: int
@@ -63,8 +63,13 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
         frame.warns = False  # the output contains the reasons
         frame(*args, **kwargs)
         ops = [[n.target for n in graph.graph.nodes if n.op.startswith("call_")] for graph in frame.graphs]
-        reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
-        return ExplainOutput(frame.graphs, len(ops), len(reasons), reasons, sum(map(len, ops)), ops, [], "")
+        if frame.tree is None:
+            reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
+        else:
+            found = [b for b in frame.tree.breaks if not any(map(b.has_operand, frame.tree.breaks))]
+            reasons = [GraphCompileReason(f"{b.reason} ({b.place})", _source_line(f" ({b.place})")) for b in found]
+        breaks = len(ops) - 1 if ops else len(reasons)
+        return ExplainOutput(frame.graphs, len(ops), breaks, reasons, sum(map(len, ops)), ops, [], "")
 
     return call_and_explain(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else call_and_explain
 

@@ -41,6 +41,7 @@ from torchlite.amp.grad_scaler import GradScaler
 from torchlite.autograd.grad_mode import _DecoratorContextManager
 from torchlite.autograd.graph import saved_tensors_hooks
 from torchlite.fx import GraphModule
+from torchlite.nn.modules import module as modules
 from torchlite.nn.modules._module_hooks import _WrappedHook
 from torchlite.nn.modules.module import Module
 from torchlite.optim.lr_scheduler import LRScheduler
@@ -67,6 +68,14 @@ _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
 _GRAPH_ATTRIBUTES = frozenset(("_graph", "_code", "_lineno_map", "_prologue_start", "meta"))
 _ABSENT = object()
+# Hooks shared by all modules.
+GLOBAL_MODULE_HOOKS = tuple(
+    value for name, value in vars(modules).items() if name.startswith("_global_") and name[-5:] == "hooks"
+)
+_PLAIN_BASES = (object, Module, *Module.__mro__)
+# Names by which code may reach attributes that it does not name.
+DYNAMIC_ACCESS = frozenset(("getattr", "setattr", "delattr", "hasattr", "vars", "dir", "__dict__", "__getattr__"))
+MODULE_ATTRIBUTES = frozenset(vars(Module())) | frozenset(dir(Module))
 
 
 def is_known_module(module: Any) -> bool:
@@ -152,6 +161,17 @@ def items_of(place: Any) -> tuple[list, list]:
     return [*place.keys()], [*place.values()]
 
 
+def _items_without(ignored: frozenset[str], place: Any) -> tuple[None, list]:
+    """Return the items of a dictionary of attributes but for some."""
+    kept = [name for name in place if name not in ignored]
+    return None, [*kept, *[place[name] for name in kept]]
+
+
+def _has_own_attributes(cls: type) -> bool:
+    """True if only the program's code knows the attributes of a class that `Module` does not have."""
+    return not any(is_known_module(base.__module__) and base not in _PLAIN_BASES for base in cls.__mro__)
+
+
 def _mapping_items(place: Any) -> tuple[None, list]:
     """Return the items of a dict subclass without calling its methods."""
     return None, [*dict.keys(place), *dict.values(place)]
@@ -189,11 +209,12 @@ def _check_not_random(module: Any) -> None:
 class ReachableState:
     """State reachable from a function: tensors, places that hold objects, and code.
 
-    ran: the code objects that a call executed, if known; names read by other code are ignored.
+    ran: the code objects that a call executed, if known; names read by other code are ignored. ignored: attributes of
+    the program's objects that the function does not read.
     """
 
-    def __init__(self, ran: set | None = None) -> None:
-        self.ran = ran
+    def __init__(self, ran: set | None = None, ignored: frozenset[str] = frozenset()) -> None:
+        self.ran, self.ignored = ran, ignored
         self.tensors: dict[int, Any] = {}
         self.held: list[IdentityGuard] = []
         self.empty: list[Any] = []  # containers guarded to stay empty
@@ -231,6 +252,10 @@ class ReachableState:
             if isinstance(reference(), Tensor) and id(reference()) not in self.tensors:
                 raise Unsupported("a weak reference to a tensor is read")
         return self
+
+    def reads(self) -> set[str]:
+        """Return the names that the code reads."""
+        return self._attributes | {name for _, names in self.spaces for name in names}
 
     def is_same(self) -> bool:
         """True if all state is as found."""
@@ -506,7 +531,10 @@ class ReachableState:
             if isinstance(value, GraphModule):
                 self._visit_graph_module(value)
                 return
-            self._add_identity_guard(items_of, value.__dict__)
+            if self.ignored and _has_own_attributes(cls):
+                self._add_identity_guard(functools.partial(_items_without, self.ignored), value.__dict__)
+            else:
+                self._add_identity_guard(items_of, value.__dict__)
             if isinstance(value, dict):
                 self._add_identity_guard(_mapping_items, value)
             elif isinstance(value, _SEQUENCES):

@@ -15,9 +15,9 @@ from torchlite._settings.compiler_state import THREAD_STATE
 from torchlite.fx import GraphModule
 
 from .capture import Capture
-from .compiled_function import GLOBAL_MODULE_HOOKS, CompiledFunction
+from .compiled_function import CompiledFunction
 from .exc import Unsupported
-from .guards import IdentityGuard, ReachableState, items_of, namespace_items
+from .guards import GLOBAL_MODULE_HOOKS, IdentityGuard, ReachableState, items_of, namespace_items
 
 # Kernels of a program that is optimized at once, and of one that must be called often before: recording it takes the
 # time of up to a hundred calls.
@@ -90,6 +90,7 @@ class InferenceFunction(CompiledFunction):
     """
 
     warns = False
+    splits = False
     is_of_inference = True
 
     def __init__(self, module: Any, function: Any, names: tuple[str, ...] = ()) -> None:

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
+
+
+class Frame(NamedTuple):
+    """A call in progress: its code, the place of the instruction, and its module."""
+
+    code: CodeType
+    place: int
+    module: str
+
+
+def frames_within(frame: Any, outermost: CodeType) -> tuple[Frame, ...]:
+    """Return the calls in progress from the one that `outermost` makes to this frame."""
+    found = []
+    while frame is not None and frame.f_code is not outermost:
+        found.append(Frame(frame.f_code, frame.f_lasti, str(frame.f_globals.get("__name__"))))
+        frame = frame.f_back
+    return tuple(reversed(found))
 
 
 @dataclass(frozen=True)
@@ -19,7 +37,8 @@ class Step:
     """A kernel call. Arrays in `args` and `kwargs` are Slots; `out` is a Slot or a tuple of Slots and None.
 
     kind: "kernel"; "read", a guard on elements (`expected`) or on a data-dependent shape; "object", a call of a
-    program's object such as an optimizer's step, with gradients `grads` set before it; "warning".
+    program's object such as an optimizer's step, with gradients `grads` set before it; "warning". frames: the calls in
+    progress at a read.
     """
 
     name: str
@@ -31,6 +50,7 @@ class Step:
     kind: str = "kernel"
     expected: Any = None
     grads: tuple = ()
+    frames: tuple[Frame, ...] = ()
 
     def uses(self) -> list[int]:
         """Return the slots that the call reads."""

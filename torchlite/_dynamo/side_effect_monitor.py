@@ -87,6 +87,8 @@ class SideEffectMonitor:
             self.constant = frame
             return
         if event == "call":
+            if code is _BACKWARD:
+                self.hide(self.capture.check_backward_pass, frame.f_locals["self"])
             if code not in self.verdicts:
                 self.verdicts[code] = self._judge_call(
                     code, canonical_module_name(frame.f_globals.get("__name__") or "")
@@ -190,18 +192,20 @@ def _why_impure_builtin(function: Any) -> str | None:
 _WARN: Any = None
 _MAKERS: set = set()
 _GRAD: Any = None
+_BACKWARD: Any = None
 _THREAD_START_CODE = threading.Thread.start.__code__
 
 
 def _load_known_codes() -> None:
     """Fill the tables of known code objects."""
-    global _WARN, _GRAD
+    global _WARN, _GRAD, _BACKWARD
     import _warnings
 
     from torchlite._tensor import creation
     from torchlite._tensor.tensor import Tensor
+    from torchlite.autograd.engine import BackwardPass
 
-    _WARN = _warnings.warn
+    _WARN, _BACKWARD = _warnings.warn, BackwardPass.run.__code__
     _MAKERS.update(f.__code__ for f in (creation.tensor, creation.asarray))
     _GRAD = Tensor.grad.fget.__code__  # type: ignore[attr-defined]
 

@@ -1,0 +1,1673 @@
+"""Programs that cannot be captured as a whole. Each factory returns a function of (4, 3) tensors and further tensors
+whose elements and gradients are compared."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+
+import numpy as np
+
+import torchlite as torch
+from torchlite import nn
+
+F = nn.functional
+PROGRAMS = {}
+
+
+def program(factory):
+    PROGRAMS[factory.__name__] = factory
+    return factory
+
+
+def weights(*shapes):
+    return [torch.randn(*shape, requires_grad=True) for shape in shapes]
+
+
+# -- reading elements and printing ----------------------------------------------------------------
+
+
+@program
+def print_item():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        y = (x @ w).relu()
+        print("sum", y.sum().item())
+        return (y.sin() * 2).sum()
+
+    return f, [w]
+
+
+@program
+def print_tensor():
+    def f(x):
+        y = x * 2 + 1
+        print(y.detach())
+        return y.cos().sum()
+
+    return f, []
+
+
+@program
+def print_first_and_last():
+    def f(x):
+        print("begin")
+        y = x.exp() * x
+        z = y - y.mean()
+        print("end")
+        return z
+
+    return f, []
+
+
+@program
+def prints_between_every_op():
+    def f(x):
+        a = x * 3
+        print(a.sum().item())
+        b = a.sin()
+        print(b.sum().item())
+        c = b + a
+        print(c.sum().item())
+        return c
+
+    return f, []
+
+
+@program
+def item_in_list():
+    history = []
+    (w,) = weights((3, 2))
+
+    def f(x):
+        loss = (x @ w).pow(2).mean()
+        history.append(loss.item())
+        print(len(history), history[-1])
+        return loss * 2 + x.sum()
+
+    return f, [w]
+
+
+@program
+def item_scales():
+    def f(x):
+        y = x.tanh()
+        scale = y.abs().max().item()
+        print(scale)
+        z = y * scale
+        return z.exp().sum()
+
+    return f, []
+
+
+@program
+def tolist():
+    def f(x):
+        rows = (x * 2).sum(1).tolist()
+        print([round(r, 3) for r in rows])
+        return (x - 1) * (x + 1)
+
+    return f, []
+
+
+@program
+def to_numpy():
+    def f(x):
+        y = (x.detach() * 2).numpy()
+        total = float(np.linalg.norm(y))
+        print(f"{total:.4f}")
+        return (x * 2).sin()
+
+    return f, []
+
+
+@program
+def numpy_and_back():
+    def f(x):
+        y = x.detach().sigmoid()
+        z = torch.from_numpy(np.sort(y.numpy(), axis=1))
+        return (x * z).relu() + 1
+
+    return f, []
+
+
+@program
+def float_of_tensor():
+    def f(x):
+        y = x.abs() + 1
+        print(float(y.sum()))
+        return y.log().sum()
+
+    return f, []
+
+
+@program
+def formatted():
+    def f(x):
+        y = x.square()
+        message = f"mean {y.mean().item():.3f} of {x.shape[0]}"
+        print(message)
+        return y.sqrt() + len(message)
+
+    return f, []
+
+
+@program
+def formatted_tensor():
+    def f(x):
+        y = x.floor()
+        print(f"{y.sum()} and {y.dtype}")
+        return x * y
+
+    return f, []
+
+
+@program
+def nested_expression():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        return (x @ w).sin() * math.exp(min((x * 2).sum().item(), 1.0)) + (x + 1).cos()
+
+    return f, [w]
+
+
+@program
+def two_items_in_one_call():
+    def f(x):
+        y = x * 2
+        print(y.min().item(), y.max().item(), sep=" to ")
+        return y / 3
+
+    return f, []
+
+
+@program
+def item_returned_as_well():
+    def f(x):
+        y = x.sin() * 2
+        value = y.sum().item()
+        print(value)
+        return y, value
+
+    return f, []
+
+
+# -- branches and loops on elements -----------------------------------------------------------------
+
+
+@program
+def branch_after_draw():
+    def f(x):
+        noise = torch.randn(4, 3)
+        y = x + noise
+        if y.sum() > 0:
+            z = y * 2
+        else:
+            z = y.sin() - 1
+        return z.exp()
+
+    return f, []
+
+
+@program
+def branch_returns():
+    def f(x):
+        y = F.dropout(x, 0.5)
+        if y.sum() > 0:
+            return y * 2
+        w = y - 1
+        return w.cos()
+
+    return f, []
+
+
+@program
+def elif_chain():
+    def f(x):
+        total = (x + torch.rand(4, 3)).sum()
+        if total > 4:
+            print("large")
+            y = x * 4
+        elif total > 0:
+            print("middle")
+            y = x * 2
+        else:
+            print("small")
+            y = x
+        return y + total
+
+    return f, []
+
+
+@program
+def conditional_expression():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        z = y.sin() if y.mean() > 0.5 else y.cos()
+        return z * 2
+
+    return f, []
+
+
+@program
+def and_or():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        if y.sum() > 0 and y.max() > 1 or y.min() < -2:
+            y = y * 2
+        if not y.sum() > 3:
+            y = y - 1
+        return y.exp()
+
+    return f, []
+
+
+@program
+def while_elements():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        turns = 0
+        while y.abs().sum() < 100:
+            y = y * 2
+            turns += 1
+        print(turns)
+        return y.log1p().sum() if turns < 0 else y
+
+    return f, []
+
+
+@program
+def while_with_break():
+    def f(x):
+        y = torch.rand(4, 3) + x.abs()
+        while True:
+            y = y * 1.5 + 0.1
+            if y.mean() > 5:
+                break
+            if y.max() > 50:
+                continue
+            y = y + 1
+        return y.sqrt()
+
+    return f, []
+
+
+@program
+def for_with_print():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        for n in range(3):
+            x = (x @ w).tanh() + n
+            print(n, x.sum().item())
+        return x * 2
+
+    return f, [w]
+
+
+@program
+def for_else_and_break():
+    def f(x):
+        y = x.detach() + torch.rand(4, 3)
+        for n in range(4):
+            y = y + 0.5
+            if y.sum() > 9:
+                print("stop", n)
+                break
+        else:
+            print("all")
+            y = y * 3
+        return y + x
+
+    return f, []
+
+
+@program
+def assertion_on_elements():
+    def f(x):
+        y = x.abs() + torch.rand(4, 3)
+        if not (y >= 0).all():
+            raise AssertionError("negative")
+        return y.sqrt()
+
+    return f, []
+
+
+@program
+def comprehension_with_items():
+    def f(x):
+        y = x * 2
+        values = [row.sum().item() for row in y]
+        print(values)
+        return y.sin() + sum(range(len(values)))
+
+    return f, []
+
+
+@program
+def comprehension_of_tensors():
+    def f(x):
+        rows = [row * n for n, row in enumerate(x)]
+        print(len(rows))
+        return torch.stack([row.sin() for row in rows])
+
+    return f, []
+
+
+@program
+def walrus():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        if (total := y.sum()) > 0:
+            return y * total
+        return y - total
+
+    return f, []
+
+
+# -- unknown objects and calls ----------------------------------------------------------------------
+
+
+class Meter:
+    __slots__ = ("values",)
+
+    def __init__(self):
+        self.values = []
+
+    def add(self, value):
+        self.values.append(value)
+
+
+@program
+def object_with_slots():
+    meter = Meter()
+
+    def f(x):
+        y = x.exp()
+        meter.add(y.sum().item())
+        z = y / (1 + y)
+        print(len(meter.values), meter.values[-1])
+        return z
+
+    return f, []
+
+
+@program
+def logger():
+    log = logging.getLogger("programs_with_breaks")
+
+    def f(x):
+        y = x * 5
+        log.debug("value %s", y)
+        return y.sin().sum()
+
+    return f, []
+
+
+@program
+def python_random_numbers():
+    import random
+
+    random.seed(3)
+
+    def f(x):
+        y = x * 2
+        factor = random.choice([1.0, 2.0])
+        return (y * factor).sin()
+
+    return f, []
+
+
+@program
+def counter_in_closure():
+    count = 0
+
+    def f(x):
+        nonlocal count
+        y = x.sigmoid() * 2
+        count += 1
+        print(count)
+        return y.cos() + y
+
+    return f, []
+
+
+TOTALS = {"calls": 0}
+
+
+@program
+def global_dictionary():
+    TOTALS["calls"] = 0
+
+    def f(x):
+        y = x * 3 - 1
+        TOTALS["calls"] += 1
+        print(TOTALS["calls"])
+        return y.relu().sum()
+
+    return f, []
+
+
+@program
+def disabled_function():
+    @torch.compiler.disable
+    def aside(t):
+        print("aside", t.sum().item())
+        return t * 2
+
+    def f(x):
+        y = x.sin()
+        z = aside(y)
+        return z.exp() + y
+
+    return f, []
+
+
+@program
+def marked_graph_break():
+    def f(x):
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y.sin() * 2
+
+    return f, []
+
+
+@program
+def dictionary_and_list_across():
+    def f(x):
+        parts = {"a": x * 2, "b": [x + 1, x - 1]}
+        print(sorted(parts))
+        parts["c"] = parts["a"] * parts["b"][0]
+        print(len(parts))
+        return parts["c"] + parts["b"][1]
+
+    return f, []
+
+
+@program
+def list_that_grows():
+    def f(x):
+        found = []
+        for n in range(3):
+            x = x.sin() + n
+            found.append(x)
+            print(len(found))
+        return torch.stack(found).sum(0)
+
+    return f, []
+
+
+# -- functions, closures, generators ----------------------------------------------------------------
+
+
+def _helper_with_print(t, scale=2.0):
+    u = t * scale
+    print("helper", u.sum().item())
+    return u.sin()
+
+
+@program
+def nested_call():
+    def f(x):
+        y = x + 1
+        z = _helper_with_print(y) * 2
+        return z.cos() + y
+
+    return f, []
+
+
+@program
+def nested_call_twice():
+    def f(x):
+        y = _helper_with_print(x * 2, scale=0.5)
+        return _helper_with_print(y + x).exp()
+
+    return f, []
+
+
+def _inner(t):
+    t = t.relu() + 1
+    print("inner", t.max().item())
+    return t * 2
+
+
+def _outer(t):
+    t = _inner(t - 1) * 3
+    return t.sin()
+
+
+@program
+def three_levels():
+    def f(x):
+        y = _outer(x * 2)
+        return y + x
+
+    return f, []
+
+
+def _early(t):
+    u = t + torch.rand(4, 3)
+    if u.sum() > 0:
+        return u * 2
+    return u - 3
+
+
+@program
+def nested_early_return():
+    def f(x):
+        return _early(x).sin() + 1
+
+    return f, []
+
+
+@program
+def local_function():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        def layer(t):
+            return (t @ w).tanh()
+
+        y = layer(x)
+        print(y.sum().item())
+        return layer(y) * 2
+
+    return f, [w]
+
+
+@program
+def closure_over_rebound_variable():
+    def f(x):
+        scale = 2.0
+
+        def grow(t):
+            return t * scale
+
+        y = grow(x)
+        print(y.sum().item())
+        scale = 3.0
+        return grow(y) + 1
+
+    return f, []
+
+
+@program
+def nonlocal_writer():
+    def f(x):
+        calls = 0
+
+        def note(t):
+            nonlocal calls
+            calls += 1
+            return t + calls
+
+        y = note(x * 2)
+        print(calls)
+        y = note(y.sin())
+        print(calls)
+        return y * calls
+
+    return f, []
+
+
+@program
+def generator():
+    def rows(t):
+        for row in t:
+            yield row * 2
+
+    def f(x):
+        y = x.sin()
+        total = 0
+        for row in rows(y):
+            total = total + row.sum()
+            print(total.item())
+        return y * total
+
+    return f, []
+
+
+@program
+def generator_expression():
+    def f(x):
+        y = x * 2
+        print(y.sum().item())
+        return sum(row.sin().sum() for row in y) + y
+
+    return f, []
+
+
+@program
+def lambda_break():
+    return lambda x: (x * 2).sin() * (1 if print((x + 1).sum().item()) is None else 2), []
+
+
+@program
+def recursion():
+    def f(x, depth=2):
+        y = x.sin() * 2
+        print(depth, y.sum().item())
+        return f(y, depth - 1) + 1 if depth else y
+
+    return f, []
+
+
+@program
+def keyword_and_default_arguments():
+    def inner(t, /, a=1.0, *rest, b, **more):
+        u = t * a + b
+        print(u.sum().item(), len(rest), sorted(more))
+        return u.sin()
+
+    def f(x, *args, power=2, **kwargs):
+        return inner(x**power, 2.0, 3, b=x.mean(), c=4) * 2
+
+    return f, []
+
+
+# -- with, try, exceptions ----------------------------------------------------------------------------
+
+
+@program
+def no_grad_around():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        y = x @ w
+        with torch.no_grad():
+            z = y.sin() * 2
+            print(z.sum().item(), z.requires_grad)
+            u = z + 1
+        return y * u
+
+    return f, [w]
+
+
+@program
+def enable_grad_within():
+    @torch.no_grad()
+    def f(x):
+        y = x * 2
+        print(y.requires_grad)
+        with torch.enable_grad():
+            z = x * 3
+            print(z.requires_grad)
+            z = z.sin()
+        return z + y
+
+    return f, []
+
+
+@program
+def autocast_around():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ w
+            print(y.dtype)
+            z = y @ w.T
+        return z.float().sin()
+
+    return f, [w]
+
+
+@program
+def own_context_manager():
+    @contextlib.contextmanager
+    def section(name):
+        print("enter", name)
+        try:
+            yield
+        finally:
+            print("leave", name)
+
+    def f(x):
+        y = x * 2
+        with section("a"):
+            y = y.sin() + 1
+            with section("b"):
+                y = y * y
+        return y.cos()
+
+    return f, []
+
+
+@program
+def try_finally():
+    def f(x):
+        y = x * 2
+        try:
+            y = y.sin()
+            print("body", y.sum().item())
+            y = y + 1
+        finally:
+            print("finally")
+        return y * 2
+
+    return f, []
+
+
+@program
+def try_return_finally():
+    def f(x):
+        try:
+            y = x.sin() * 2
+            print(y.sum().item())
+            return y + 1
+        finally:
+            print("finally")
+
+    return f, []
+
+
+@program
+def caught_exception():
+    def f(x):
+        y = x.exp()
+        try:
+            z = y * 2
+            print("before")
+            if z.sum() > 0:
+                raise ValueError("positive")
+            z = z * 3
+        except ValueError as error:
+            print("caught", error)
+            z = z + 1
+        else:
+            print("else")
+        return z.log()
+
+    return f, []
+
+
+@program
+def variables_seen_by_handler():
+    def f(x):
+        y = x * 1
+        try:
+            y = y + 1
+            z = y.sin()
+            y = z * 2
+            u = torch.cat([y, y[:, :2]])
+            y = u + 1
+        except RuntimeError:
+            print("sizes", tuple(y.shape))
+        print(y.sum().item())
+        return y.cos()
+
+    return f, []
+
+
+@program
+def raised_between_parts():
+    calls = []
+
+    def f(x):
+        y = x * 2
+        calls.append(len(calls))
+        print("call", calls[-1])
+        if calls[-1] % 2:
+            raise KeyError(calls[-1])
+        return y.sin()
+
+    return f, []
+
+
+@program
+def error_of_an_op_after_print():
+    def f(x):
+        y = x.sin()
+        print("printed")
+        z = y + 1
+        return z @ y
+
+    return f, []
+
+
+@program
+def suppressed():
+    def f(x):
+        y = x * 2
+        with contextlib.suppress(ZeroDivisionError):
+            y = y + 1
+            y = y * (1 / 0)
+            y = y - 5
+        print("after")
+        return y.sin()
+
+    return f, []
+
+
+@program
+def exception_in_nested_call():
+    def check(t):
+        u = t.abs() + 1
+        print("check")
+        if t.sum().item() > 0:
+            raise RuntimeError("too large")
+        return u
+
+    def f(x):
+        try:
+            y = check(x * 2)
+        except RuntimeError as error:
+            print(error)
+            y = x
+        return y.sin() * 2
+
+    return f, []
+
+
+# -- autograd: custom Functions, hooks, several parts ------------------------------------------------
+
+
+class Noted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        print("forward")
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        print("backward", g.sum().item())
+        return g * 3
+
+
+@program
+def custom_function_that_prints():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        y = (x @ w).sin()
+        z = Noted.apply(y)
+        return z.cos() * 2
+
+    return f, [w]
+
+
+@program
+def tensor_hook_that_prints():
+    (w,) = weights((3, 3))
+
+    def f(x):
+        y = x @ w
+        y.register_hook(lambda g: print("hook", g.sum().item()))
+        z = y.sin() * 2
+        return z + 1
+
+    return f, [w]
+
+
+@program
+def hook_that_changes_the_gradient():
+    def f(x):
+        y = x * 2
+        print("before")
+        y.register_hook(lambda g: g * 10)
+        return y.sin() + y
+
+    return f, []
+
+
+@program
+def retained_gradient():
+    def f(x):
+        y = x * 2
+        z = y.sin()
+        print(z.sum().item())
+        y.retain_grad()
+        return z * y, y
+
+    return f, []
+
+
+@program
+def gradient_of_intermediate():
+    def f(x):
+        y = x * 2
+        z = y.sin().sum()
+        print(z.item())
+        (g,) = torch.autograd.grad(z, y, retain_graph=True)
+        print(g.sum().item())
+        return z + (g * x).sum()
+
+    return f, []
+
+
+@program
+def backward_inside():
+    (w,) = weights((3, 2))
+
+    def f(x):
+        w.grad = None
+        loss = (x.detach() @ w).pow(2).mean()
+        print(loss.item())
+        loss.backward()
+        print(w.grad.sum().item())
+        return loss.detach()
+
+    return f, [w]
+
+
+@program
+def training_step():
+    (w, b) = weights((3, 2), (2,))
+    optimizer = torch.optim.SGD([w, b], lr=0.1, momentum=0.9)
+    losses = []
+
+    def f(x):
+        optimizer.zero_grad()
+        loss = (x.detach() @ w + b).tanh().pow(2).mean()
+        losses.append(loss.item())
+        print(losses[-1])
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return f, [w, b]
+
+
+@program
+def clipped_training_step():
+    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+
+    def f(x):
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.mse_loss(net(x.detach()), torch.ones(4, 1))
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        print(f"{loss.item():.5f} {norm.item():.5f}")
+        optimizer.step()
+        return loss.detach()
+
+    return f, list(net.parameters())
+
+
+@program
+def second_derivative():
+    def f(x):
+        y = (x**3).sum()
+        print(y.item())
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        print(g.sum().item())
+        return (g**2).sum()
+
+    return f, []
+
+
+@program
+def detached_between():
+    def f(x):
+        y = x.sin()
+        d = y.detach()
+        print(d.sum().item())
+        return y * d + d
+
+    return f, []
+
+
+# -- writes in place ----------------------------------------------------------------------------------
+
+
+@program
+def buffer_written_before():
+    total = torch.zeros(3)
+
+    def f(x):
+        total.add_(x.detach().sum(0))
+        print(total.sum().item())
+        return x * total
+
+    return f, [total]
+
+
+@program
+def buffer_written_after():
+    total = torch.zeros(3)
+
+    def f(x):
+        y = x + total
+        print(y.sum().item())
+        total.mul_(0.5).add_(1)
+        return y + total
+
+    return f, [total]
+
+
+@program
+def argument_written():
+    def f(x):
+        y = x.detach().clone()
+        y.mul_(2)
+        print(y.sum().item())
+        y[0] = 7
+        y += 1
+        return y * x
+
+    return f, []
+
+
+@program
+def view_written():
+    def f(x):
+        y = x.detach().clone()
+        v = y[1:3]
+        print(v.sum().item())
+        v.zero_()
+        print(y.sum().item())
+        return (y + x).sin()
+
+    return f, []
+
+
+@program
+def written_with_history():
+    def f(x):
+        y = x * 2
+        print(y.sum().item())
+        y.mul_(3)
+        y[0].add_(1)
+        print(y.sum().item())
+        return y.sin()
+
+    return f, []
+
+
+@program
+def swapped_variables():
+    def f(x):
+        a, b = x * 2, x + 1
+        print("swap")
+        a, b = b, a
+        a = a.sin()
+        print(a.sum().item())
+        return a - b
+
+    return f, []
+
+
+# -- random numbers ---------------------------------------------------------------------------------
+
+
+@program
+def draws_before_and_after():
+    def f(x):
+        y = x + torch.randn(4, 3)
+        print(y.sum().item())
+        z = y * torch.rand(4, 3)
+        print(torch.rand(1).item())
+        return F.dropout(z, 0.5)
+
+    return f, []
+
+
+@program
+def seeded_within():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        torch.manual_seed(5)
+        z = y * torch.rand(4, 3)
+        return z.sin()
+
+    return f, []
+
+
+@program
+def own_generator():
+    generator = torch.Generator().manual_seed(1)
+
+    def f(x):
+        y = x * torch.rand(4, 3, generator=generator)
+        print(y.sum().item())
+        return y + torch.rand(4, 3, generator=generator)
+
+    return f, []
+
+
+# -- classes and modules ------------------------------------------------------------------------------
+
+
+class Printing(nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.linear = nn.Linear(3, width)
+
+    def forward(self, x):
+        y = self.linear(x).relu()
+        print("module", y.sum().item())
+        return y.sin()
+
+
+@program
+def module():
+    net = Printing()
+    return net, list(net.parameters())
+
+
+@program
+def sequential_of_modules():
+    net = nn.Sequential(nn.Linear(3, 3), Printing(), nn.Tanh(), Printing(2), nn.ReLU())
+    return net, list(net.parameters())
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.calls = nn.Linear(3, 3), 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = self.linear(x).tanh()
+        if self.calls % 2:
+            print("odd", self.calls)
+        return y * 2
+
+
+@program
+def module_that_counts():
+    net = Counting()
+    return net, list(net.parameters())
+
+
+class Base(nn.Module):
+    def forward(self, x):
+        print("base", x.sum().item())
+        return x * 2
+
+
+class Derived(Base):
+    def __init__(self):
+        super().__init__()
+        self.__weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        y = x * self.__weight
+        y = super().forward(y)
+        return y.sin() + self.__weight
+
+
+@program
+def super_and_private_names():
+    net = Derived()
+    return net, list(net.parameters())
+
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+        self.norms = []
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu() + x
+            self.norms.append(x.norm().item())
+        print(len(self.norms), self.norms[-1])
+        return x.mean(1)
+
+
+@program
+def module_with_layers():
+    net = Stack()
+    return net, list(net.parameters())
+
+
+@program
+def forward_hook_that_prints():
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    net[0].register_forward_hook(lambda m, args, result: print("hook", result.sum().item()))
+
+    def f(x):
+        y = x * 2
+        z = net(y)
+        return z.sin() + y
+
+    return f, list(net.parameters())
+
+
+@program
+def backward_hook_of_module():
+    net = nn.Linear(3, 3)
+    net.register_full_backward_hook(lambda m, given, made: print("gradient", made[0].sum().item()))
+
+    def f(x):
+        y = net(x * 2)
+        print(y.sum().item())
+        return y.sin()
+
+    return f, list(net.parameters())
+
+
+class Account:
+    rate = 2.0
+
+    def __init__(self):
+        self.log = []
+
+    @property
+    def factor(self):
+        return self.rate
+
+    @staticmethod
+    def square(t):
+        return t * t
+
+    @classmethod
+    def scale(cls, t):
+        return t * cls.rate
+
+    def note(self, t):
+        self.log.append(t.sum().item())
+        print(len(self.log), self.log[-1])
+        return t + 1
+
+    def __call__(self, x):
+        y = self.square(x) * self.factor
+        z = self.note(y)
+        return self.scale(z).sin()
+
+
+@program
+def object_with_methods():
+    return Account().__call__, []
+
+
+@program
+def class_within():
+    def f(x):
+        class Pair:
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+            def total(self):
+                return self.a + self.b
+
+        pair = Pair(x * 2, x.sin())
+        print("pair", pair.total().sum().item())
+        return pair.total() * pair.a
+
+    return f, []
+
+
+@program
+def deletion():
+    def f(x):
+        y = x * 2
+        z = y.sin()
+        del y
+        print(z.sum().item())
+        return z + 1
+
+    return f, []
+
+
+@program
+def unbound_in_one_branch():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        if y.sum() > 0:
+            extra = y * 2
+        print("joined")
+        try:
+            return extra.sin()
+        except UnboundLocalError as error:
+            print(error)
+            return y
+
+    return f, []
+
+
+@program
+def match_statement():
+    def f(x, kind="a"):
+        y = x * 2
+        match kind:
+            case "a":
+                print("case a")
+                y = y.sin()
+            case other:
+                print(other)
+        return y + 1
+
+    return f, []
+
+
+@program
+def augmented_targets():
+    state = {"total": 0.0}
+
+    def f(x):
+        y = x.exp()
+        state["total"] += y.sum().item()
+        print(state["total"])
+        y = y * 2
+        y += 1
+        return y.log()
+
+    return f, []
+
+
+@program
+def chained_comparison():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        if -1 < y.sum() < 3:
+            print("within")
+            y = y * 2
+        return y.sin()
+
+    return f, []
+
+
+# -- names, loops and objects in odd places ------------------------------------------------------------
+
+LAST = None
+
+
+@program
+def global_assignment():
+    def f(x):
+        global LAST
+        y = x * 2 + 1
+        LAST = y.detach().sum()
+        print(LAST.item())
+        return y.sin() * LAST
+
+    return f, []
+
+
+@program
+def return_inside_a_loop():
+    def f(x):
+        y = x.sin() * 2
+        for n in range(3):
+            y = y + n
+            if n == 1:
+                return y.cos() * 3
+        return y
+
+    def g(x):
+        z = f(x) + 1
+        print(z.sum().item())
+        for n in range(2):
+            z = z * 2
+            if n == 1 and x.shape[0] == 4:
+                return z.exp() + n
+        print("not reached")
+        return z
+
+    return g, []
+
+
+@program
+def finally_in_a_loop():
+    def f(x):
+        y = x * 2
+        for n in range(4):
+            try:
+                y = y.sin() + 1
+                if n == 1:
+                    continue
+                print(n, y.sum().item())
+                if n == 2:
+                    break
+            finally:
+                y = y * 2
+                print("finally", n)
+        else:
+            print("else")
+        return y.cos()
+
+    return f, []
+
+
+@program
+def maybe_unbound_after_loop():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        for row in y:
+            last = row * 2
+            if row.sum() > 1:
+                break
+        print(last.sum().item())
+        return last.sin() + y
+
+    return f, []
+
+
+@program
+def star_arguments_and_unpacking():
+    def f(*given, **named):
+        (x,) = given
+        first, *others = (x * n for n in range(1, 4))
+        print(len(others), sorted(named))
+        a, (b, c) = first, others
+        return (a * b).sin() + c
+
+    return f, []
+
+
+@program
+def subscripts_written():
+    def f(x):
+        held = {"y": x * 2, "n": 0}
+        held["n"] += 1
+        print(held["n"])
+        held["y"] = held["y"].sin()
+        rows = [held["y"], x]
+        rows[0] = rows[0] + rows[1]
+        print(rows[0].sum().item())
+        return rows[0] * held["y"]
+
+    return f, []
+
+
+class Holder:
+    def __init__(self):
+        self.value = None
+        self.steps = 0
+
+
+@program
+def attributes_written():
+    holder = Holder()
+
+    def f(x):
+        holder.value = x.detach() * 2
+        holder.steps += 1
+        print(holder.steps)
+        y = holder.value.sin() + x
+        holder.value = None
+        return y * holder.steps
+
+    return f, []
+
+
+@program
+def lambdas_in_a_loop():
+    def f(x):
+        calls = []
+        for n in range(3):
+            calls.append(lambda t, n=n: t * n + 1)
+        print(len(calls))
+        for call in calls:
+            x = call(x).sin()
+        return x
+
+    return f, []
+
+
+@program
+def late_binding_lambdas():
+    def f(x):
+        calls = [lambda t: t * n for n in range(3)]
+        n = 7
+        print(len(calls))
+        return sum(call(x) for call in calls) + n
+
+    return f, []
+
+
+@program
+def sorted_by_elements():
+    def f(x):
+        rows = sorted((x * 2).unbind(), key=lambda row: row.sum().item())
+        print([round(row[0].item(), 2) for row in rows])
+        return torch.stack(rows).sin()
+
+    return f, []
+
+
+@program
+def any_and_filter():
+    def f(x):
+        y = x + torch.rand(4, 3)
+        kept = [row for row in y if row.sum() > 0]
+        print(len(kept), any(bool(row[0] > 1) for row in y))
+        return torch.stack([*kept, y[0]]).sum(0).cos()
+
+    return f, []
+
+
+@program
+def try_star_else_and_reraise():
+    def inner(t):
+        try:
+            u = t * 2
+            print("try")
+            if t.shape[0] == 4:
+                raise LookupError("four")
+        except LookupError as error:
+            print("again", error)
+            raise TypeError("wrapped") from error
+        else:
+            return u
+
+    def f(x):
+        y = x.sin()
+        try:
+            y = inner(y) + 1
+        except TypeError as error:
+            print(error, repr(error.__cause__))
+            y = y * 5
+        return y.exp()
+
+    return f, []
+
+
+@program
+def nested_with_and_return():
+    def f(x):
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
+            y = x * 2
+            if y.sum() > 0:
+                print("positive")
+                return (y + 1).sin()
+        y = x * 3
+        print("not positive")
+        return y.cos() + 1
+
+    return f, []
+
+
+@program
+def default_of_an_inner_function():
+    def f(x, scale=3.0):
+        def inner(t, by=scale, *, plus=1):
+            u = t * by
+            print("inner", u.sum().item())
+            return u + plus
+
+        return inner(x).sin() + inner(x, 2.0, plus=4)
+
+    return f, []
+
+
+@program
+def variable_of_two_kinds():
+    def f(x):
+        y = x.sum() * 2
+        y = y.item()
+        print(y)
+        y = x * min(y, 1.0)
+        return y.sin() + y
+
+    return f, []
+
+
+@program
+def while_else():
+    def f(x):
+        n, y = 0, x * 1
+        while y.sum() < 50 and n < 5:
+            y = y * 2 + torch.rand(1)
+            n += 1
+        else:
+            print("else", n)
+        return y.sin()
+
+    return f, []
+
+
+@program
+def deep_loops():
+    def f(x):
+        y = x * 1
+        for i in range(2):
+            for j in range(2):
+                y = y.sin() + i
+                if y.sum() > 100:
+                    break
+                print(i, j, y.sum().item())
+                y = y * (j + 1)
+            y = y + 1
+        return y
+
+    return f, []
+
+
+@program
+def setattr_and_getattr():
+    net = nn.Linear(3, 3)
+
+    def f(x):
+        y = net(x).relu()
+        net.last = y.detach().mean().item()
+        print(round(getattr(net, "last"), 4))
+        return y * net.last + net.weight.sum()
+
+    return f, list(net.parameters())
+
+
+@program
+def iterator_across():
+    def f(x):
+        rows = iter(x.unbind())
+        first = next(rows) * 2
+        print(first.sum().item())
+        second = next(rows) + first
+        print(second.sum().item())
+        return torch.stack([first, second, *rows])
+
+    return f, []
+
+
+@program
+def aliases_across():
+    def f(x):
+        y = x.detach() * 2
+        same, view = y, y[0]
+        print(y is same)
+        y.add_(1)
+        print(same.sum().item(), view.sum().item(), y is same)
+        view.mul_(2)
+        return same + x
+
+    return f, []

@@ -1,0 +1,193 @@
+"""Functions that cannot be captured as a whole run in parts, with eager's results, gradients and order of effects."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import io
+import warnings
+
+import pytest
+
+import torchlite as torch
+from torchlite._dynamo import compiled_function
+from torchlite._dynamo.compiled_function import CompiledFunction
+
+from .programs_with_breaks import PROGRAMS
+
+CALLS = 9
+# Programs of which every statement runs as written, and why.
+WITHOUT_PARTS = {
+    "class_within": "objects of a class that each call defines",
+    "closure_over_rebound_variable": "a local function that sees the variable change",
+    "nonlocal_writer": "a local function that changes a variable",
+    "lambdas_in_a_loop": "functions that each call makes",
+    "late_binding_lambdas": "local functions that see a variable change",
+    "attributes_written": "attributes that are other tensors in each call",
+    "setattr_and_getattr": "attributes of a library's module",
+}
+
+
+def outcome(factory, compiles):
+    """Run a program several times. Return what it gave and printed, and its compiled function."""
+    torch.manual_seed(0)
+    printed = io.StringIO()
+    function, tensors = factory()
+    call = frame = CompiledFunction(function, "f") if compiles else None
+    call = call or function
+    found = []
+    generator = torch.Generator().manual_seed(1)
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(CALLS):
+            x = torch.randn(4, 3, generator=generator).requires_grad_()
+            try:
+                result = call(x)
+                leaves = [t for t in (result if isinstance(result, tuple) else (result,)) if torch.is_tensor(t)]
+                if leaves[0].requires_grad:
+                    leaves[0].sum().backward()
+                found.append([t.tolist() for t in leaves])
+                found.append([None if not t.is_leaf and not t.retains_grad else t.grad for t in leaves])
+            except Exception as error:
+                found.append((type(error), str(error)))
+            found.append([None if t.grad is None else t.grad.tolist() for t in (x, *tensors)])
+            found.append([(t.tolist(), t._version) for t in tensors])
+            found[-3:] = [repr(one) for one in found[-3:]]
+            print("--")
+    found.append(torch.rand(2).tolist())
+    return found, printed.getvalue(), frame
+
+
+def compiled_parts(frame):
+    """Return the compiled functions of a function's parts."""
+    tree = frame.tree
+    if tree is None:
+        return [frame]
+    known = [*tree._by_code.values(), *tree._by_function.values()]
+    return [part for one in known for part in one.parts.values()] + [a for a in tree._attempts.values() if a]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_with_breaks(name, monkeypatch):
+    monkeypatch.setattr(compiled_function, "_MIN_KERNELS", 1)  # the programs are small
+    wanted, printed, _ = outcome(PROGRAMS[name], False)
+    found, printed_by_parts, frame = outcome(PROGRAMS[name], True)
+    assert printed_by_parts == printed
+    assert found == wanted
+    assert (sum(part.replays for part in compiled_parts(frame)) > 0) is (name not in WITHOUT_PARTS)
+
+
+def _reads_after_a_draw(x):
+    y = x + torch.rand(3)
+    return y * 2 if y.sum() > 0 else y
+
+
+def _item_after_a_draw(x):
+    y = x + torch.rand(3)
+    return y * len(str(y.sum().item()))
+
+
+def _inner_print(x):
+    print("inner")
+    return x
+
+
+@pytest.mark.parametrize(
+    "function, name, line",
+    [
+        (_inner_print, "Failed to trace builtin operator", 'print("inner")'),
+        (lambda x: _inner_print(x) + 1, "Failed to trace builtin operator", 'print("inner")'),
+        (_reads_after_a_draw, "Data-dependent branching", "return y * 2 if y.sum() > 0 else y"),
+        (_item_after_a_draw, "Unsupported Tensor.item() call", "return y * len(str(y.sum().item()))"),
+        (
+            lambda x: torch._dynamo.graph_break() or x,
+            "Call to `torch._dynamo.graph_break()`",
+            "lambda x: torch._dynamo",
+        ),
+    ],
+)
+def test_fullgraph_names_the_break_and_the_lines(function, name, line):
+    compiled = torch.compile(function, fullgraph=True)
+    with contextlib.redirect_stdout(io.StringIO()), pytest.raises(torch._dynamo.exc.Unsupported) as caught:
+        for _ in range(2):  # a call that imports modules is recorded again
+            compiled(torch.ones(3))
+    text = str(caught.value)
+    assert text.startswith(name) and line in text.partition("from user code:")[2]
+    assert isinstance(caught.value, RuntimeError) and caught.value.__class__.__name__ == "Unsupported"
+
+
+def _warns_of_its_caller(x):
+    print("inner")
+    warnings.warn("caller", UserWarning, stacklevel=2)
+    return x.sin()
+
+
+def _warns(x):
+    y = x * 2 + 1
+    print(y.sum().item())
+    warnings.warn("own", UserWarning, stacklevel=1)
+    z = _warns_of_its_caller(y) * 2
+    return z
+
+
+def test_warnings_name_the_lines_of_eager_mode():
+    found = []
+    for call in (_warns, CompiledFunction(_warns, "f")):
+        with warnings.catch_warnings(record=True) as told, contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("always")
+            for _ in range(5):
+                call(torch.ones(3))
+        found.append([(str(w.message), w.filename, w.lineno) for w in told if "runs eagerly" not in str(w.message)])
+    assert found[0] == found[1] and len(found[0]) == 10
+
+
+def test_functions_without_source_and_generators_run_as_written():
+    space = {"torch": torch, "log": []}
+    exec("def f(x):\n    y = x * 2\n    log.append(1)\n    return y + 1", space)
+
+    def generator(x):
+        yield x * 2
+        yield x + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = CompiledFunction(space["f"], "f")
+        assert [frame(torch.ones(1)).item() for _ in range(5)] == [3] * 5 and frame.tree is None
+        rows = CompiledFunction(generator, "generator")
+        assert [[t.item() for t in rows(torch.ones(1))] for _ in range(3)] == [[2, 2]] * 3
+    assert space["log"] == [1] * 5
+
+
+def test_threads_share_a_function_in_parts():
+    printed = []
+
+    def f(x):
+        y = x.sin() * 2
+        printed.append(y.sum().item())
+        return (y + 1).cos()
+
+    frame = CompiledFunction(f, "f")
+    inputs = [torch.full((3,), float(n)) for n in range(8)]
+    wanted = [f(x).tolist() for x in inputs]
+    with warnings.catch_warnings(), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        warnings.simplefilter("ignore")
+        for _ in range(5):
+            assert [t.tolist() for t in pool.map(frame, inputs)] == wanted
+    assert len(printed) == 48
+
+
+def test_a_part_is_recorded_for_each_module_of_a_loop():
+    layers = [torch.nn.Linear(3, 3) for _ in range(12)]
+
+    def f(x):
+        for layer in layers:
+            x = layer(x).relu() + 1
+            print(x.sum().item())
+        return x
+
+    frame, x = CompiledFunction(f, "f"), torch.ones(2, 3)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            assert torch.equal(frame(x), f(x))
+    assert sum(part.replays for part in compiled_parts(frame)) >= 24
