@@ -262,7 +262,9 @@ class BoundLstm:
         given = list(self.inputs)
         for place, array in zip(self.places, arrays, strict=True):
             given[place] = array
-        return lstm.run_with_weights(self.steps, *given, *self.weights, self.reverse)
+        input, h0, c0 = given
+        of_input, of_state = self.weights
+        return lstm.run_with_weights(self.steps, input, h0, c0, of_input, of_state, self.reverse)
 
     def beside(self, other: Any) -> Callable | None:
         """Return a function of both layers' arrays that returns both layers' results: each layer has a thread. None if

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
+from torchlite._quantized.public_functions import _make_per_channel_quantized_tensor, _make_per_tensor_quantized_tensor
 from torchlite.nn import Module
 
 
@@ -97,7 +98,7 @@ def quantize_weight(weight: Any, observer: Any) -> Any:
         levels = _levels_in_range(made, observer)
         if levels is None:
             return made
-        return torch._make_per_tensor_quantized_tensor(levels, float(scale), int(zero_point))
+        return _make_per_tensor_quantized_tensor(levels, float(scale), int(zero_point))
     if scheme in (torch.per_channel_symmetric, torch.per_channel_affine):
         parameters = scale.to(torch.double), zero_point.to(torch.int64)
     elif scheme is torch.per_channel_affine_float_qparams:
@@ -108,7 +109,7 @@ def quantize_weight(weight: Any, observer: Any) -> Any:
     levels = _levels_in_range(made, observer)
     if levels is None:
         return made
-    return torch._make_per_channel_quantized_tensor(levels, *parameters, axis=observer.ch_axis)
+    return _make_per_channel_quantized_tensor(levels, *parameters, axis=observer.ch_axis)
 
 
 def _levels_in_range(made: Any, observer: Any) -> Any:
