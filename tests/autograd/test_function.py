@@ -308,7 +308,9 @@ def test_next_functions_are_those_of_tensors():
 
 def test_functions_of_tensors_beside_ones_with_an_inner_history():
     nested = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
-    with pytest.raises(NotImplementedError, match=r"a custom autograd.Function takes no nested tensor: give it `values"):
+    with pytest.raises(
+        NotImplementedError, match=r"a custom autograd.Function takes no nested tensor: give it `values"
+    ):
         Cube.apply(nested)
     plain = torch.tensor(2.0, requires_grad=True)
     Cube.apply(plain).backward()
