@@ -163,3 +163,35 @@ def test_modules_may_be_shared_but_not_nested_in_themselves():
     file.seek(0)
     loaded = torch.jit.load(file)
     assert torch.equal(loaded(torch.ones(2)), module(torch.ones(2)))
+
+
+def _saved_and_loaded(module):
+    buffer = io.BytesIO()
+    torch.jit.save(module, buffer)
+    buffer.seek(0)
+    return torch.jit.load(buffer)
+
+
+class ScaledByConstant(torch.nn.Module):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return x * torch.tensor([self.factor, 2.0, 3.0])
+
+
+class SumOfPrograms(torch.nn.Module):
+    def __init__(self, inner, other):
+        super().__init__()
+        self.inner, self.other = inner, other
+
+    def forward(self, x):
+        return self.inner(x) + self.other(x)
+
+
+def test_programs_out_of_files_are_written_with_their_constants():
+    x = torch.ones(3)
+    parts = [_saved_and_loaded(torch.jit.trace(ScaledByConstant(k), x)) for k in (1.0, 10.0)]
+    whole = torch.jit.script(SumOfPrograms(*parts))
+    assert _saved_and_loaded(whole)(x).tolist() == whole(x).tolist() == [11.0, 4.0, 6.0]

@@ -215,9 +215,8 @@ class _ModuleTypes:
         if isinstance(child, RecursiveScriptModule):
             self._names[id(child)] = child._script.name
             program = child._script.program
-            for module, text in program.sources.items() if program is not None else ():
-                if module not in self.writer.sources:
-                    self.writer.add(module, text)
+            if program is not None:
+                self.writer.include(program, left_out=set(self.writer.sources))
             return child._script.name
         return self.add(child)
 

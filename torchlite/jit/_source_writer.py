@@ -10,6 +10,7 @@ import re
 import textwrap
 import types
 import typing
+from collections.abc import Container
 from typing import Any
 
 import torchlite as torch
@@ -238,15 +239,16 @@ class SourceWriter:
                 texts.append(f"  {head}:\n    pass\n")
         return f"class {last}({kind}):\n" + "".join(texts or ["  pass\n"])
 
-    def include(self, program: Any) -> None:
-        """Add the texts and constants of another program."""
+    def include(self, program: Any, *, left_out: Container[str] = ()) -> None:
+        """Add the constants of another program and its texts, but for some modules."""
         if id(program) in self._included:
             return
         self._included[id(program)] = program
         start = len(self.constants)
         self.constants += program.constants
         for module, text in program.sources.items():
-            self.add(module, _CONSTANT.sub(lambda found: f"CONSTANTS.c{int(found[1]) + start}", text))
+            if module not in left_out:
+                self.add(module, _CONSTANT.sub(lambda found: f"CONSTANTS.c{int(found[1]) + start}", text))
 
     def constant(self, value: Any) -> str:
         """Return the expression of a constant."""
