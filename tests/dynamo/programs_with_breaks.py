@@ -1671,3 +1671,56 @@ def aliases_across():
         return same + x
 
     return f, []
+
+
+@program
+def handlers_of_one_name():
+    def f(x):
+        y = x * 2
+        try:
+            if y.sum().item() > -100:
+                raise ValueError("outer")
+        except ValueError as error:
+            print(error)
+            for place in range(2):
+                z = y / (x.abs() + place + 1)
+                try:
+                    w = (z + y).sin()
+                    if z.sum().item() > 0:
+                        raise ValueError(f"inner {place}")
+                except ValueError as error:
+                    print(error)
+                    y = torch.where(z > 0, z, w)
+            try:
+                y = y.tanh() + z
+                w = y * 2
+                if w.sum().item() > 0:
+                    raise ValueError("last")
+            except ValueError as error:
+                print(error)
+                for _ in range(2):
+                    y = y * 0.5
+                    print(y.sum().item())
+        return y.exp()
+
+    return f, []
+
+
+@program
+def variable_that_some_paths_write():
+    calls = []
+
+    def f(x):
+        y = torch.sin(x) + 1
+        print(y.sum().item())
+        z = y * 2
+        w = z + x
+        if len(calls) > 2:
+            w = w.cos() * y
+            return w
+            z = w
+        calls.append(1) if len(calls) < 2 else None
+        print(w.mean().item())
+        return z * w
+
+    return f, []

@@ -201,9 +201,18 @@ class FlowAnalysis:
         """Return what is live after a try statement's body, and the body's exits."""
         last = self.try_end(s, after, exits)
         beyond = self.try_handlers(s, exits, last)
-        handlers = [self.reads(h.type) | self.live(h.body, last, beyond) for h in s.handlers]
+        handlers = [self.live_at_handler(h, last, beyond) for h in s.handlers]
         inside = exits._replace(error=beyond.error.union(*handlers))
         return self.live(s.orelse, last, beyond), inside
+
+    def live_at_handler(self, handler: ast.ExceptHandler, last: Names, exits: Exits) -> Names:
+        """Return the variables that may be read from the beginning of a handler on, which binds its own name."""
+        inside = self.live(handler.body, self.after_handler(handler, last), exits)
+        return self.reads(handler.type) | (inside - {handler.name})
+
+    def after_handler(self, handler: ast.ExceptHandler, last: Names) -> Names:
+        """Return the variables that are needed at the end of a handler's body: Python deletes the handler's name."""
+        return last - {handler.name} if handler.name else last
 
     def try_end(self, s: Any, after: Names, exits: Exits) -> Names:
         """Return what is live after the handlers of a try statement."""
@@ -238,7 +247,7 @@ class FlowAnalysis:
             return bound if suppresses else inside
         if isinstance(s, TRIES):
             ends = [self.bound_after([*s.body, *s.orelse], bound)]
-            ends += [self.bound_after(h.body, bound) for h in s.handlers]
+            ends += [self._bound_after_handler(h, bound) for h in s.handlers]
             found = ends[0]
             for end in ends[1:]:
                 found = _meet(found, end)
@@ -250,6 +259,12 @@ class FlowAnalysis:
         if isinstance(s, ast.Delete):
             return bound - names.writes
         return bound | (names.writes - names.maybe)
+
+    def _bound_after_handler(self, handler: ast.ExceptHandler, bound: Names) -> Names | None:
+        if not handler.name:
+            return self.bound_after(handler.body, bound)
+        end = self.bound_after(handler.body, bound | {handler.name})
+        return None if end is None else end - {handler.name}
 
 
 def _meet(a: Names | None, b: Names | None) -> Names | None:

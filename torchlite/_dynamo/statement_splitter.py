@@ -226,7 +226,7 @@ class StatementSplitter:
         made.handlers = [copy_node(h) for h in s.handlers]
         for handler in made.handlers:
             named = bound | {handler.name} if handler.name else bound
-            handler.body = self._block(handler.body, last, named, beyond)
+            handler.body = self._block(handler.body, flow.after_handler(handler, last), named, beyond)
         return [made]
 
     def _before(self, items: list[Item], s: Any, after: Names, bound: Names, exits: Exits) -> list[Any]:
@@ -272,11 +272,11 @@ class StatementSplitter:
             return run
         flow = self.flow
         statements, run = run, self._with_functions(run)
-        inputs = sorted(flow.live(run, frozenset(), Exits()))
         is_last = flow.bound_after(run, bound) is None
         has_return = any(isinstance(n, ast.Return) for s in run for n in _own_nodes(s))
         writes = flow.names(*statements).writes | flow.names(*statements).maybe
         outputs = [] if is_last else sorted(writes & after)
+        inputs = sorted(flow.live(run, frozenset(outputs), Exits()))  # also a variable that only some paths write
         places = tuple(position_of(s) for s in run)
         key = (places, tuple(inputs), tuple(outputs), is_last, has_return)
         if key in self.plan.trivial:
