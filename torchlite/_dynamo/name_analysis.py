@@ -254,7 +254,7 @@ class FlowAnalysis:
             if found is None:
                 return None
             last = self.bound_after(s.finalbody, bound)
-            return None if last is None else found | last
+            return None if last is None else (found - (bound - last)) | (last - bound)
         names = self.names(s)
         if isinstance(s, ast.Delete):
             return bound - names.writes
