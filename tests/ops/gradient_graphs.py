@@ -14,9 +14,9 @@ import pathlib
 
 from .nodes import leaf_inputs
 from .op_db import leaves
+from .saved_tensors import REFUSALS
 
 RECORDED = pathlib.Path(__file__).with_name("gradient_graphs.json")
-REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError)
 
 
 def gradient_graph(library, call, row, index: int, wanted) -> str | None:

@@ -16,6 +16,7 @@ import numpy as np
 from .op_db import leaves
 
 RECORDED = pathlib.Path(__file__).with_name("saved_tensors.json")
+REFUSALS = (RuntimeError, TypeError, ValueError, AttributeError)  # errors of a choice that PyTorch refuses
 
 
 def subsets(count: int) -> list[tuple[int, ...]]:
@@ -51,6 +52,32 @@ def choices(row, index: int) -> dict[str, tuple[int, ...]]:
     """The choices of a sample's inputs that require a gradient: their names, and their numbers among the float ones."""
     floats = [name for name, is_float in input_names(row, index) if is_float]
     return {", ".join(floats[i] for i in wanted): wanted for wanted in subsets(len(floats))}
+
+
+def check_choices(rows, answers, allowed, found_of, is_same) -> None:
+    """Compare every choice of rows with PyTorch's answers. allowed: names of ops of which a sample has another answer.
+    found_of: called with a row, the sample's number, the choice. is_same: called with what it found and the answer.
+    """
+    wrong, needless = [], []
+    for row in rows:
+        differs = False
+        for i, label in enumerate(row.labels):
+            for choice, wanted in choices(row, i).items():
+                expected = answers[row.name][label][choice]
+                if expected == "refused":
+                    continue
+                try:
+                    found = found_of(row, i, wanted)
+                except RuntimeError as error:
+                    found = str(error)
+                if not is_same(found, expected):
+                    differs = True
+                    if row.name not in allowed:
+                        wrong.append((row.name, label, choice, found, expected))
+        if row.name in allowed and not differs:
+            needless.append(row.name)
+    assert not wrong
+    assert not needless, "these have PyTorch's answers: take them out of the allowed ones"
 
 
 def inputs(tree, library, wanted, made: list):
