@@ -14,6 +14,7 @@ from torchlite._dynamo import compiled_function
 from torchlite._dynamo.compiled_function import CompiledFunction
 
 from .programs_with_breaks import PROGRAMS
+from .random_breaks import difference, replays_of
 
 CALLS = 9
 # Programs of which every statement runs as written, and why.
@@ -58,15 +59,6 @@ def outcome(factory, compiles):
     return found, printed.getvalue(), frame
 
 
-def compiled_parts(frame):
-    """Return the compiled functions of a function's parts."""
-    tree = frame.tree
-    if tree is None:
-        return [frame]
-    known = [*tree._by_code.values(), *tree._by_function.values()]
-    return [part for one in known for part in one.parts.values()] + [a for a in tree._attempts.values() if a]
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_with_breaks(name, monkeypatch):
     monkeypatch.setattr(compiled_function, "_MIN_KERNELS", 1)  # the programs are small
@@ -74,7 +66,16 @@ def test_programs_with_breaks(name, monkeypatch):
     found, printed_by_parts, frame = outcome(PROGRAMS[name], True)
     assert printed_by_parts == printed
     assert found == wanted
-    assert (sum(part.replays for part in compiled_parts(frame)) > 0) is (name not in WITHOUT_PARTS)
+    assert (replays_of(frame) > 0) is (name not in WITHOUT_PARTS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", [0, 15])
+def test_random_functions_with_breaks(first, monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled_function, "_MIN_KERNELS", 1)  # the programs are small
+    found = {seed: difference(seed, tmp_path) for seed in range(first, first + 15)}
+    assert {seed: text for seed, (text, _) in found.items() if text} == {}
+    assert sum(replays > 0 for _, replays in found.values()) > 7
 
 
 def _reads_after_a_draw(x):
@@ -190,4 +191,4 @@ def test_a_part_is_recorded_for_each_module_of_a_loop():
         warnings.simplefilter("ignore")
         for _ in range(6):
             assert torch.equal(frame(x), f(x))
-    assert sum(part.replays for part in compiled_parts(frame)) >= 24
+    assert replays_of(frame) >= 24
