@@ -9,8 +9,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from .importable_module import ImportableModule
-
 # To be removed with release 0.3.
 MOVED = {
     "torchlite._command": "torchlite._cli",
@@ -27,13 +25,16 @@ MOVED = {
 }
 
 
-class _MovedModule(ImportableModule):
+class _MovedModule(ModuleType):
     """A module under its old name: attributes are those of the module at the new path."""
 
     __path__: list[str] = []  # submodules come from the finder, not from a folder, which would load them twice
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(_new_name(self.__name__) or ""), name)
+
+    def __reduce__(self) -> Any:  # as `ImportableModule`, whose import would be one more for everybody
+        return importlib.import_module, (self.__name__,)
 
 
 class _MovedLoader:  # importlib.abc would load some thirty modules
