@@ -578,6 +578,7 @@ LOWERED: dict[str, Callable] = {
     "_lu_core": _select_results("linalg_lu_factor_ex", 0, 1, 2),
     "_fft_r2c_core": _fft_r2c, "_fft_c2c_core": _fft_c2c, "_fft_c2r_core": _fft_c2r,
     "_new_arange": _arange, "reshape": _reshape, "_view": _reshape, "_with_strides": lambda input, strides: input,
+    "_with_constant_gradient": lambda input: input, "_with_absent_gradient": lambda input: input,
     "_repeat_interleave_indices": lambda repeats: call_overload(aten.repeat_interleave.Tensor, repeats),
     "_unique_rows": lambda input, dim: call_overload(aten.unique_dim.default, input, dim, True, True, True),
     "_unique_runs": lambda input, dim: call_overload(aten.unique_consecutive.default, input, True, True, dim),

@@ -728,6 +728,8 @@ _SPECIAL: dict[str, Any] = {
         else None
     ),
     "_with_strides": _make_library_statement("alias", "input"),
+    "_with_constant_gradient": _make_library_statement("alias", "input"),
+    "_with_absent_gradient": _make_library_statement("alias", "input"),
     "_cdist_core": _make_library_statement("_cdist_forward", "x1", "x2", "p", "(None)"),
     "to": _cast_statement,
     **{name: _make_new_statement(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},

@@ -98,7 +98,7 @@ class ObjectPair(Pair):
         """Raise an `ErrorMeta` if the values are not equal."""
         try:
             equal = bool(self.actual == self.expected)
-        except Exception as error:
+        except Exception as error:  # a value's `==` may raise anything
             raise ErrorMeta(
                 ValueError, f"{self.actual} == {self.expected} failed with:\n{error}.", id=self.id
             ) from error
@@ -187,7 +187,7 @@ class TensorLikePair(Pair):
             return tensor_like
         try:
             return torch.as_tensor(tensor_like)
-        except Exception:
+        except Exception:  # conversions of any object raise anything
             self._inputs_not_supported()
 
     def compare(self) -> None:
@@ -313,7 +313,7 @@ def _make_pair(actual: Any, expected: Any, pair_types: tuple[type[Pair], ...], i
             continue
         except ErrorMeta:
             raise
-        except Exception as error:
+        except Exception as error:  # a class of pairs may be the user's
             raise RuntimeError(
                 f"Originating a {pair_type.__name__}() of {type(actual).__name__} and {type(expected).__name__} "
                 "resulted in the unexpected exception above."
@@ -343,7 +343,7 @@ def not_close_error_metas(
             pair.compare()
         except ErrorMeta as error:
             found.append(error)
-        except Exception as error:
+        except Exception as error:  # a class of pairs may be the user's
             raise RuntimeError(f"Comparing\n\n{pair}\n\nresulted in the unexpected exception above.") from error
     return found
 
