@@ -1724,3 +1724,24 @@ def variable_that_some_paths_write():
         return z * w
 
     return f, []
+
+
+@program
+def captured_in_a_try_statement():
+    def f(x):
+        print(x.sum().item())
+        for place in range(1):
+            try:
+                y = (x + place).tanh()
+                z = sum([y * n for n in range(3)])
+
+                def scaled(q):
+                    return q * y + 1
+
+                z = scaled(z)
+            finally:
+                x = x.detach() * 2
+            print(z.sum().item())
+        return y + z * x
+
+    return f, []

@@ -200,7 +200,7 @@ class FlowAnalysis:
     def try_body(self, s: Any, after: Names, exits: Exits) -> tuple[Names, Exits]:
         """Return what is live after a try statement's body, and the body's exits."""
         last = self.try_end(s, after, exits)
-        beyond = self.try_handlers(s, exits, last)
+        beyond = self.try_handlers(s, exits)
         handlers = [self.live_at_handler(h, last, beyond) for h in s.handlers]
         inside = exits._replace(error=beyond.error.union(*handlers))
         return self.live(s.orelse, last, beyond), inside
@@ -216,13 +216,11 @@ class FlowAnalysis:
 
     def try_end(self, s: Any, after: Names, exits: Exits) -> Names:
         """Return what is live after the handlers of a try statement."""
-        return self.live(s.finalbody, after.union(*exits), exits) if s.finalbody else after
+        return self.live(s.finalbody, after, exits) if s.finalbody else after
 
-    def try_handlers(self, s: Any, exits: Exits, last: Names) -> Exits:
-        """Return the exits of the handlers of a try statement."""
-        if not s.finalbody:
-            return exits
-        return Exits(exits.error | last, exits.after_break | last, exits.after_continue | last)
+    def try_handlers(self, s: Any, exits: Exits) -> Exits:
+        """Return the exits of the handlers of a try statement: each runs its last block."""
+        return Exits(*[self.live(s.finalbody, after, exits) for after in exits])
 
     # -- what is bound --------------------------------------------------------------------------
 

@@ -197,9 +197,10 @@ class StatementSplitter:
             return False  # an error in its midst
         if isinstance(s, ast.Return) and (s.value is None or _is_plain_value(s.value)):
             return False
-        if not self.flow.live_at(s, frozenset(), Exits()) <= bound:
+        needed = frozenset() if bound_then is None else live & writes
+        if not self.flow.live_at(s, needed, Exits()) <= bound:
             return False
-        return bound_then is None or writes & live <= bound_then
+        return bound_then is None or needed <= bound_then
 
     # -- compound statements --------------------------------------------------------------------
 
@@ -217,7 +218,7 @@ class StatementSplitter:
             made.body = self._block(s.body, after, bound | flow.names(*s.items).writes, inside)
             return [made]
         last = flow.try_end(s, after, exits)
-        beyond = flow.try_handlers(s, exits, last)
+        beyond = flow.try_handlers(s, exits)
         then, inside = flow.try_body(s, after, exits)
         bound_body = flow.bound_after(s.body, bound)
         made.body = self._block(s.body, then, bound, inside)
