@@ -170,6 +170,15 @@ def test_memory_is_counted(index):
     assert 0 < free <= total == ocl.get_device_properties(index).total_memory
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+def test_tables_of_long_axes_are_not_kept(index, dtype):
+    where = f"opencl:{index}"
+    x = torch.ones(1, 1, 1, 1000, device=where).to(dtype)
+    before = ocl.memory_allocated(where)
+    assert torch.nn.functional.interpolate(x, (1, 600_000), mode="bilinear").sum().item() == 600_000
+    assert ocl.memory_allocated(where) - before < 1 << 20
+
+
 @pytest.fixture
 def small(index, monkeypatch):
     """The device with 12 MiB more than is in use, and no memory of an earlier peak."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,14 @@ from ..core.views import reshape
 # Resampling: for each axis a table of the input positions (out, taps) and their weights, cached on the device
 
 
+_MOST_KEPT = 1 << 18  # positions of a table that stays on the device
+
+
+def _get_table(device, family: str, key: tuple, make_table: Callable[[], tuple]) -> tuple:
+    """Return the table of a key, which begins with an axis' lengths before and after. Small ones are cached."""
+    return make_table() if max(key[:2]) > _MOST_KEPT else get_device_cached(device, family, key, make_table)
+
+
 def _get_resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
     """Return positions and weights of an axis of `n` elements resampled to `out`, or of its transpose."""
 
@@ -35,7 +44,7 @@ def _get_resampling_table(device, n: int, out: int, how: Any, real, transposed: 
             places, weights = shared._transpose_table(places, weights, n, out, real)
         return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
 
-    return get_device_cached(device, "resampling", (n, out, how, real, transposed), make_table)
+    return _get_table(device, "resampling", (n, out, how, real, transposed), make_table)
 
 
 def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array], kind: str) -> Array:
@@ -94,7 +103,7 @@ def _get_byte_table(device, n: int, out: int, how: Any) -> tuple[Array, Array, i
         weights, bits = shared._quantize_weights(places, weights)
         return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device), bits
 
-    return get_device_cached(device, "resampling of bytes", (n, out, how), make_table)
+    return _get_table(device, "resampling of bytes", (n, out, how), make_table)
 
 
 def _resize_bytes(x: Array, size, mode: str, align_corners, factors, antialias: bool) -> Array:
