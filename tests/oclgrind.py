@@ -35,7 +35,7 @@ SAMPLES = {
     multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1
     slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather dot _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
     _quantized_matmul:0,1 _dynamic_quantize:0,1 _weight_int8pack_mm:1 _weight_int4pack_mm_for_cpu:1
-    _recurrent_steps:0,1,2,3,4,5,6
+    _recurrent_steps:0,2,3,5
 """,
     "gpu": """
     torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1
@@ -44,7 +44,7 @@ SAMPLES = {
     log_normal_:1 log_softmax masked_scatter matrix_exp max_pool2d:1 nonzero:1 pad poisson rms_norm:1 roll
     scaled_dot_product_attention scatter_add searchsorted slogdet softmax topk unfold:1 unique:1 unique_consecutive:0
     _sampled_mm:1 _csr_mm_extremes:1 _csr_mm:2 _quantized_matmul:0,1,9,10
-    _dynamic_quantize:0,1 _weight_int8pack_mm:1 _weight_int4pack_mm_for_cpu:1 _recurrent_steps:0,2,3,4
+    _dynamic_quantize:0,1 _weight_int8pack_mm:1 _weight_int4pack_mm_for_cpu:1 _recurrent_steps:0,3
 """,
 }
 # Kernels that convert on loading and storing: these samples run in single and half precision as well.
