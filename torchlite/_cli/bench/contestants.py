@@ -120,6 +120,7 @@ def _has_module(python: str, module: str) -> bool:
 def _environment(python: str) -> dict[str, str]:
     """Return this process's environment; for this interpreter also its path, so that the same torchlite is found."""
     environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed library has its byte code
     if python == sys.executable:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     return environment
