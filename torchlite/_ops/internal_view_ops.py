@@ -57,24 +57,16 @@ op(
     composite=lambda F, input, other: F.clone(input),
     vjp={"input": lambda F, g: g, "other": lambda F, g: F._new_zeros(g, ())},
 )
-op(
-    "_with_constant_gradient(Tensor input)",
-    where="",
-    tags=VIEW,
-    composite=lambda F, input: F.alias(input),
-    vjp={"input": lambda F, g: g},
-    zero_derivatives={"input": ("input",)},
-    doc="The input, whose gradient in a composite is constant and depends on it in PyTorch's graph.",
-)
-op(
-    "_with_absent_gradient(Tensor input)",
-    where="",
-    tags=VIEW,
-    composite=lambda F, input: F.alias(input),
-    vjp={"input": lambda F, g: g},
-    absent_derivatives={"input": ("input",)},
-    doc="The same, where the gradient's own gradient is undefined.",
-)
+# A composite's input, for PyTorch's graph: its gradient is constant there and depends on it, or has no gradient itself.
+for _name, _fact in (("_with_constant_gradient", "zero_derivatives"), ("_with_absent_gradient", "absent_derivatives")):
+    op(
+        f"{_name}(Tensor input)",
+        where="",
+        tags=VIEW,
+        composite=lambda F, input: F.alias(input),
+        vjp={"input": lambda F, g: g},
+        **{_fact: {"input": ("input",)}},
+    )
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
 
 
