@@ -13,6 +13,7 @@ import torchlite as torch
 from torchlite._dynamo import compiled_function
 from torchlite._dynamo.compiled_function import CompiledFunction
 
+from . import programs_with_objects  # noqa: F401 - adds to PROGRAMS
 from .programs_with_breaks import PROGRAMS
 from .random_breaks import difference, replays_of
 
