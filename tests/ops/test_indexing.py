@@ -291,3 +291,21 @@ def test_a_reduction_without_the_input_names_its_kernel(device):
     x = torch.tensor([True, False], device=device)
     with pytest.raises(NotImplementedError, match="index_reduce_func_exclude_input_init"):
         x.index_reduce(0, torch.tensor([0], device=device), x[:1], "prod", include_self=False)
+
+
+@pytest.mark.parametrize("index", [[1], [2, 0], [], 1])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_index_copy_writes_into_the_memory(device, index, dim):
+    base = torch.arange(24.0, device=device).reshape(4, 6)
+    x, index = base[1:, ::2], torch.tensor(index, dtype=torch.int64, device=device)
+    shape = list(x.shape)
+    shape[dim] = index.numel()
+    source = -torch.rand(shape, device=device) - 1
+    expected = x.index_copy(dim, index, source)
+    assert x.index_copy_(dim, index, source) is x
+    assert x.tolist() == expected.tolist() == base[1:, ::2].tolist() and base[0].tolist() == list(range(6))
+    before = base.tolist()
+    shape[dim] = 1
+    with pytest.raises(IndexError, match="out of bounds"):
+        x.index_copy_(dim, torch.tensor([9], device=device), torch.zeros(shape, device=device))
+    assert base.tolist() == before

@@ -128,6 +128,13 @@ def _takes_fused(query, key, value, enable_gqa) -> bool:
     return k[1] == v[1] and (q[1] % k[1] == 0 if enable_gqa else q[1] == k[1])
 
 
+def _broadcasts_within(shape, whole) -> bool:
+    """True if an array of one shape broadcasts to the other."""
+    if len(shape) > len(whole):
+        return False
+    return all([n == 1 or n == m for n, m in zip(reversed(shape), reversed(whole), strict=False)])
+
+
 def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
         names = tuple(t.dtype.c_name for t in (query, key, value))
@@ -224,6 +231,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         value = value.repeat_interleave(heads // value_heads, -3)
     if (
         attn_mask is not None
+        and not _broadcasts_within(attn_mask.shape, (*query.shape[:-1], key.shape[-2]))
         or query.shape[-1] != key.shape[-1]
         or query.shape[:-2] != key.shape[:-2]
         or key.shape[:-1] != value.shape[:-1]

@@ -186,14 +186,22 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 
 def index_copy(input, dim, index, source):
-    dim = wrap_dim(dim, input.ndim)
-    check_index_vector("index_copy_", index.shape, from_np(index.dtype))
-    check_index_copy(input, dim, index.size, source)
-    check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
-    rows = _move_dim_first(out, dim)
-    rows[index.reshape(-1)] = _move_dim_first(source, dim)
-    return rows.reshape(()) if not input.ndim else out
+    write_slices(out, dim, index, source)
+    return out
+
+
+def write_slices(out, dim, index, source):
+    """Replace the slices of `out` along `dim` that `index` names by those of `source`."""
+    dim = wrap_dim(dim, out.ndim)
+    check_index_vector("index_copy_", index.shape, from_np(index.dtype))
+    check_index_copy(out, dim, index.size, source)
+    check_bounds(index, out.shape[dim] if out.ndim else 1, dim, IndexError, "index_copy_(): ")
+    if index.size == 1 and source.ndim:
+        before = (slice(None),) * dim
+        out[(*before, index.item())] = source[(*before, 0)]
+    else:
+        _move_dim_first(out, dim)[index.reshape(-1)] = _move_dim_first(source, dim)
 
 
 def index_fill(input, dim, index, value):

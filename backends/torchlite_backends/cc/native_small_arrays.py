@@ -13,11 +13,13 @@ import numpy as np
 
 from torchlite_backends.array.special_coefficients import NORMAL_TANH
 from torchlite_backends.kernel_sources.c_preamble import CPP
+from torchlite_backends.numpy.attention import fits
 
 from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, make_kernel_per_dtype
 
 # Maximum queries per head for which keys are read once for each query, and maximum keys whose scores are stored.
 _MAX_QUERIES, _MAX_KEYS = 4, 1 << 12
+BOOL = np.dtype(bool)
 # gelu is x / (1 + 2^(x P(x^2))), see `torchlite_backends.numpy.activation`: coefficients of P, highest power first.
 _POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
 
@@ -103,12 +105,13 @@ static int gelu_f32(const Numbers& of, i64 begin, i64 end) {
 }
 
 // Attention of few queries: an item is a head of a group. `lse` is the log of the sum of exp(scores) of a query. The
-// steps between groups, heads and rows; features lie side by side.
+// steps between groups, heads and rows; features lie side by side. A mask has a fourth step, between keys: it is null,
+// or holds numbers to add, or (`flags`) bytes that are 0 for pairs that take no part.
 struct Attention {
-    const void *query, *key, *value; void *out, *lse;
-    i64 heads, rows, columns, width, features, causal;
+    const void *query, *key, *value, *mask; void *out, *lse;
+    i64 heads, rows, columns, width, features, causal, flags;
     double scale;
-    i64 of_query[3], of_key[3], of_value[3], of_out[3];
+    i64 of_query[3], of_key[3], of_value[3], of_out[3], of_mask[4];
 };
 template <class T> static T dot(const T* a, const T* b, i64 n) {
     typedef Vector<T, W> V;
@@ -147,6 +150,16 @@ template <class T, int K> static INLINE void weighed(const T* weights, const T* 
         sums[k] += V(weights[j]) * at(values + k * W);
     for (int k = 0; k < K; k++) store_cells(out + k * W, 0, sums[k] / V(sum));
 }
+template <class T> static void add_mask(const Attention& of, i64 place, T* scores, i64 n) {
+    const i64 step = of.of_mask[3];
+    if (of.flags) {
+        const char* mask = (const char*)of.mask + place;
+        for (i64 j = 0; j < n; j++) if (!mask[j * step]) scores[j] = -(T)__builtin_inf();
+    } else {
+        const T* mask = (const T*)of.mask + place;
+        for (i64 j = 0; j < n; j++) scores[j] += mask[j * step];
+    }
+}
 template <class T> static int attention(const Attention& of, i64 begin, i64 end) {
     T scores[KEYS];
     for (i64 item = begin; item < end; item++) {
@@ -158,6 +171,7 @@ template <class T> static int attention(const Attention& of, i64 begin, i64 end)
             T* out = (T*)of.out + group * of.of_out[0] + head * of.of_out[1] + row * of.of_out[2];
             const i64 seen = of.causal ? least(of.columns, row + 1) : of.columns;
             for (i64 j = 0; j < seen; j++) scores[j] = dot(query, keys + j * of.of_key[2], of.width) * T(of.scale);
+            if (of.mask) add_mask(of, group * of.of_mask[0] + head * of.of_mask[1] + row * of.of_mask[2], scores, seen);
             T largest;
             const T sum = weights(scores, seen, &largest);
             ((T*)of.lse)[item * of.rows + row] = std::log(sum) + largest;
@@ -184,7 +198,7 @@ ENTRY_PER_DTYPE(attention, Attention)
 )
 _layer_norm_kernels = make_kernel_per_dtype(_SOURCE, "layer_norm", "QQQQQQqd")
 _gelu_kernel = NativeKernel(_SOURCE, "gelu_f32", "QQq")
-_attention_kernels = make_kernel_per_dtype(_SOURCE, "attention", "QQQQQqqqqqqd" + "q" * 12)
+_attention_kernels = make_kernel_per_dtype(_SOURCE, "attention", "QQQQQQqqqqqqqd" + "q" * 16)
 
 
 def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, eps: float) -> Any:
@@ -215,8 +229,7 @@ def gelu(device: Any, input: Any, *, approximate: str = "none") -> Any:
 def _sdpa(device: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: Any, scale: Any) -> Any:
     dtype, shape = query.dtype, query.shape
     if (
-        attn_mask is not None
-        or len(shape) != 4
+        len(shape) != 4
         or shape[2] > _MAX_QUERIES
         or not query.size
         or dtype not in FLOATS
@@ -241,12 +254,24 @@ def _sdpa(device: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_caus
         if last != size and x.shape[3] > 1 or first % size or second % size or third % size:
             return None
         steps += (first // size, second // size, third // size)
+    mask: Any = 0
+    is_bool = attn_mask is not None and attn_mask.dtype == BOOL
+    if attn_mask is None:
+        steps += (0, 0, 0, 0)
+    else:
+        pairs = (groups, heads, rows, columns)
+        if not is_bool and attn_mask.dtype != dtype or not fits(attn_mask, pairs):
+            return None
+        mask = np.broadcast_to(attn_mask, pairs)
+        if any(step % mask.itemsize for step in mask.strides):
+            return None
+        steps += [step // mask.itemsize for step in mask.strides]
     lse = np.empty((groups, heads, rows, 1), dtype)
     # Whoever waits for memory gains by a second thread from a quarter of the bytes on.
     nbytes = 4 * groups * heads * columns * (width + features) * size
     _attention_kernels[dtype](
-        device, groups * heads, nbytes, query, key, value, out, lse,
-        heads, rows, columns, width, features, bool(is_causal), scale, *steps,
+        device, groups * heads, nbytes, query, key, value, mask, out, lse,
+        heads, rows, columns, width, features, bool(is_causal), is_bool, scale, *steps,
     )  # fmt: skip
     return out, lse
 

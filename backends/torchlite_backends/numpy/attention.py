@@ -177,8 +177,8 @@ def _is_rounded(query, key, value):
 
 def _attend(query, key, value, attn_mask, is_causal, scale, half=None):
     """`_sdpa` of float32 or float64. half: the dtype to which weights are rounded, None for none."""
-    if attn_mask is None and not is_causal and query.ndim == 4 and query.shape[2] < _TRANSPOSED:
-        found = _attend_few_rows(query, key, value, query.dtype.type(scale), half)
+    if not is_causal and query.ndim == 4 and query.shape[2] < _TRANSPOSED:
+        found = _attend_few_rows(query, key, value, attn_mask, query.dtype.type(scale), half)
         if found is not None:
             return found
     a = _Attention(query, key, value, attn_mask, is_causal, scale, half)
@@ -205,7 +205,13 @@ def _attend(query, key, value, attn_mask, is_causal, scale, half=None):
     return result, lse
 
 
-def _attend_few_rows(query, key, value, scale, half):
+def fits(mask, pairs):
+    """True if a mask broadcasts to the shape (groups, heads, queries, keys) and does not widen it."""
+    shape = mask.shape
+    return len(shape) <= 4 and all(n in (1, m) for n, m in zip(shape[::-1], pairs[::-1], strict=False))
+
+
+def _attend_few_rows(query, key, value, mask, scale, half):
     """`_sdpa` of few queries, as when text is generated: `_compute_forward_tile` for all of them in as few calls.
 
     None if that is not one tile, if heads broadcast, or if the largest scores are to be subtracted.
@@ -215,6 +221,8 @@ def _attend_few_rows(query, key, value, scale, half):
     if key.shape[:2] != (groups, heads) or value.shape[:3] != key.shape[:3] or not value.shape[3]:
         return None
     if half is not None and columns > _KEYS:
+        return None
+    if mask is not None and (half is not None or not fits(mask, (groups, heads, rows, columns))):
         return None
     most = rows * columns * max(width, value.shape[3])
     if not 0 < groups * heads * most <= _SMALL or groups * heads * rows * columns > _TILE_SCORES:
@@ -226,6 +234,10 @@ def _attend_few_rows(query, key, value, scale, half):
         out = np.empty((groups, heads, rows, value.shape[3]), query.dtype)
     with single_threaded if most >= MAX_GEMV_SIZE else _NOTHING:
         scores = np.matmul(scaled, key.swapaxes(-1, -2))
+        if mask is not None and mask.dtype.kind == "b":
+            np.copyto(scores, -np.inf, where=~mask)
+        elif mask is not None:
+            scores += mask
         if half is not None:
             largest = np.maximum.reduce(scores, -1, keepdims=True)
             np.subtract(scores, largest, scores)

@@ -12,6 +12,7 @@ import numpy as np
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.array.gather_scatter import gather as _shared_gather
 from torchlite_backends.array.gather_scatter import index_select as _shared_index_select
+from torchlite_backends.array.gather_scatter import write_slices
 from torchlite_backends.array.index import _index as _shared_index
 from torchlite_backends.array.index import _setitem_ as _shared_setitem_
 
@@ -91,6 +92,10 @@ def _index(input, index):
             except IndexError:
                 pass  # the shared kernel raises the error
     return _shared_index(input, index)
+
+
+def index_copy_(input, dim, index, source):
+    write_slices(input, dim, index, source)
 
 
 # Rows, and bytes of one, that are written faster as elements: 0.15 of the time with 8 bytes, 0.6 with 128.

@@ -176,7 +176,11 @@ def _attention(draw):
     groups, heads, rows, width = draw.size(1) % 4 + 1, draw.size(1) % 5 + 1, draw.size(1) % 4 + 1, draw.size(1)
     columns, features = draw.size(1), draw.size(1)
     query, key = draw.floats(groups, heads, rows, width), draw.floats(groups, heads, columns, width)
-    return query, key, draw.floats(groups, heads, columns, features), None, draw.chance(), width**-0.5
+    value, mask = draw.floats(groups, heads, columns, features), None
+    if draw.chance():
+        mask = draw.floats(*((1 if draw.chance() else n) for n in (groups, heads, rows, columns)), dtype=query.dtype)
+        mask = mask if draw.chance() else mask > -0.5
+    return query, key, value, mask, draw.chance() and mask is None, width**-0.5
 
 
 def _channels(draw, count=4):

@@ -85,8 +85,10 @@ def test_gelu_of_nonfinite_values_and_declined_arguments(engine):
     assert native_small_arrays.gelu(engine, x, approximate="tanh") is None
 
 
-def _attention(query, key, value, causal, scale):
+def _attention(query, key, value, causal, scale, mask=None):
     scores = query.astype("f8") @ key.swapaxes(-1, -2).astype("f8") * scale
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     if causal:
         scores[..., np.arange(key.shape[2]) > np.arange(query.shape[2])[:, None]] = -np.inf
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -108,6 +110,23 @@ def test_attention_of_few_queries(engine, numbers, dtype, causal, rows, columns,
     assert out.dtype == query.dtype and (rows == 1 or out.strides[1] < out.strides[2])  # as the heads of the queries
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(40,), (1, 40), (3, 40), (2, 1, 1, 40), (2, 5, 3, 40), (5, 1, 1), (2, 1, 3, 1)])
+def test_masked_attention_of_few_queries(engine, numbers, dtype, shape):
+    query, key, value = (numbers(2, 5, n, 16, dtype=dtype) for n in (3, 40, 40))
+    wide = numbers(*shape[:-1], 2 * shape[-1], dtype=dtype)
+    seen = wide > 0
+    seen[..., :2] = True
+    for mask in (wide[..., ::2], np.ascontiguousarray(wide[..., ::2]), seen[..., ::2]):
+        out, lse = native_small_arrays._sdpa(engine, query, key, value, mask, False, 0.3)
+        expected, logs = _attention(query, key, value, False, 0.3, mask)
+        np.testing.assert_allclose(out, expected, **_near(dtype))
+        np.testing.assert_allclose(lse, logs, **_near(dtype))
+    unseen = np.zeros((1, 40), bool)
+    out, lse = native_small_arrays._sdpa(engine, query, key, value, unseen, False, 0.3)
+    assert (out == 0).all() and (lse == 0).all()
+
+
 def test_attention_of_distant_and_nonfinite_scores(engine, numbers):
     query, key, value = numbers(1, 1, 1, 8) * 100, numbers(1, 1, 30, 8) * 100, numbers(1, 1, 30, 8)
     out, _ = native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)
@@ -123,7 +142,8 @@ def test_unsupported_attention_is_declined(engine, numbers):
     query, key = numbers(2, 3, 1, 8), numbers(2, 3, 5, 8)
     many = numbers(2, 3, 9, 8)
     assert native_small_arrays._sdpa(engine, many, many, many, None, False, 1.0) is None
-    assert native_small_arrays._sdpa(engine, query, key, key, np.zeros((1, 5), "f4"), False, 1.0) is None
+    for mask in (np.zeros((1, 5), "f8"), np.zeros((2, 2, 3, 1, 5), "f4"), np.zeros((4, 5), "f4")):
+        assert native_small_arrays._sdpa(engine, query, key, key, mask, False, 1.0) is None
     assert native_small_arrays._sdpa(engine, query, key[:1], key[:1], None, False, 1.0) is None
     assert native_small_arrays._sdpa(engine, query, key[:, :, :0], key[:, :, :0], None, False, 1.0) is None
     assert native_small_arrays._sdpa(engine, query[0], key[0], key[0], None, False, 1.0) is None

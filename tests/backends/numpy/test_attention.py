@@ -193,6 +193,19 @@ def test_few_queries_have_the_bits_and_strides_of_a_tile(monkeypatch, shape, fro
         assert one.tobytes() == other.tobytes() and (one.shape, one.strides) == (other.shape, other.strides)
 
 
+@pytest.mark.parametrize("shape", [(80,), (3, 80), (2, 1, 1, 80), (2, 4, 3, 80), (4, 1, 1)])
+@pytest.mark.parametrize("kind", ["float", "bool", "none seen"])
+def test_few_masked_queries_have_the_bits_of_a_tile(monkeypatch, shape, kind):
+    query, key, value, mask = arrays((2, 4, 3, 16), (2, 4, 80, 16), (2, 4, 80, 16), shape)
+    if kind != "float":
+        mask = mask > (0 if kind == "bool" else np.inf)
+    found = CPU._sdpa(query, key, value, mask, False, 0.25)
+    monkeypatch.setattr(attention, "_attend_few_rows", lambda *args: None)
+    want = CPU._sdpa(query, key, value, mask, False, 0.25)
+    for one, other in zip(found, want, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
 def attend_as_pytorch(q, k, v, mask, half):
     """The result in float64 whose weights are rounded as PyTorch's kernel of the CPU rounds them, by 512 keys."""
     scores = q.astype("f8") @ k.astype("f8").swapaxes(-1, -2) * q.shape[-1] ** -0.5
