@@ -91,9 +91,10 @@ def run_passes(
         program = fuse_layer_norms(use_squares(program, layouts, table), layouts, memory, table)
     is_free = only_computes and table.array is np.ndarray
     if is_free:
-        program = drop_stride_rules(program)
-        run_quietly(infer_layouts, program, arrays, layouts, memory, table)
-        program = fold_constants(program, memory, table)
+        plain = drop_stride_rules(program)
+        is_free = run_quietly(infer_layouts, plain, arrays, layouts, memory, table)
+    if is_free:
+        program = fold_constants(plain, memory, table)
         program = use_integer_products(program, dequantized, layouts, memory, table)
     if only_computes:
         program = fold_padding(program, layouts, memory)
