@@ -1,4 +1,4 @@
-"""Layer norms of single ops become one step of a loaded module's program."""
+"""Layer and RMS norms of single ops become one step of a loaded module's program."""
 
 from __future__ import annotations
 
@@ -76,3 +76,42 @@ def test_weights_of_another_shape_stay_apart():
             return self.norm(x) * self.weight
 
     assert "_layer_norm(" in replay(Wide(), torch.randn(5, 24))
+
+
+class RootMeanSquare(nn.Module):
+    """An RMS norm as models write it."""
+
+    def __init__(self, form, weighted=True):
+        super().__init__()
+        self.form, self.weight = form, nn.Parameter(torch.randn(24)) if weighted else None
+
+    def forward(self, x):
+        out = self.form(x)
+        return torch.tanh(out if self.weight is None else self.weight * out)
+
+
+RMS_NORMS = {
+    "power": lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5),
+    "swapped": lambda x: torch.rsqrt(1e-5 + (x * x).mean(-1, keepdim=True)) * x,
+    "quotient": lambda x: x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-5),
+}
+
+
+@pytest.mark.parametrize("shape", [(5, 24), (1, 1, 24), (80, 40, 24)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("form", RMS_NORMS.values(), ids=RMS_NORMS)
+def test_rms_norm(form, weighted, shape):
+    text = replay(RootMeanSquare(form, weighted), torch.randn(shape) * 3)
+    assert "_rms_norm(" in text and "sqrt" not in text and "mean" not in text
+
+
+OTHERS = {
+    "another dimension": lambda x: x * torch.rsqrt(x.square().mean(0, keepdim=True) + 1e-5),
+    "another factor": lambda x: (x + 1) * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5),
+    "cube": lambda x: x * torch.rsqrt(x.pow(3).abs().mean(-1, keepdim=True) + 1e-5),
+}
+
+
+@pytest.mark.parametrize("form", OTHERS.values(), ids=OTHERS)
+def test_what_is_no_rms_norm_stays(form):
+    assert "_rms_norm(" not in replay(RootMeanSquare(form), torch.randn(24, 24))

@@ -754,3 +754,41 @@ def test_long_programs_wait(monkeypatch):
         assert counts[8] == 0 and (counts[-1] > 0) is served
         assert not function_of(found).postponed or not served
         assert bool(function_of(found).reasons) is not served
+
+
+class Decoder(nn.Module):
+    """One step of a decoder, whose keys and number of steps are arguments that it writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.project = nn.Parameter(torch.rand(8) + 0.5), nn.Linear(8, 8)
+
+    def forward(self, x, keys, length):
+        x = self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+        keys.index_copy_(1, torch.arange(1) + length, self.project(x))
+        before = keys.sum(1)
+        length.add_(1)
+        return torch.tanh(x @ keys.transpose(1, 2)) * 2 + 1, before, length.clone()
+
+
+@pytest.mark.parametrize("with_views", [False, True])
+def test_a_call_that_writes_its_arguments_is_optimized(with_views):
+    torch.manual_seed(0)
+    model = Decoder().eval()
+    earlier = set(COMPILED_FUNCTIONS)
+    compiled = torch.compile(model)
+    states = []
+    for function in (model, compiled):
+        generator = torch.Generator().manual_seed(1)
+        keys, length = torch.zeros(2, 6, 16)[..., ::2] if with_views else torch.zeros(2, 6, 8), torch.zeros(1).long()
+        with torch.no_grad():
+            outs = [function(torch.randn(2, 1, 8, generator=generator), keys, length) for _ in range(6)]
+        states.append((outs, keys, length))
+    torch.testing.assert_close(states[0], states[1], rtol=1e-5, atol=1e-6)
+    texts = [
+        variant.replay.forward.text
+        for found in set(COMPILED_FUNCTIONS) - earlier
+        for variants in found.variants.values()
+        for variant in variants
+    ]
+    assert len(texts) == 1 and "_rms_norm(" in texts[0] and "index_copy_(" in texts[0]

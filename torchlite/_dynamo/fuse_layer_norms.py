@@ -1,4 +1,4 @@
-"""Makes a layer norm that a file writes as single ops one step of a loaded module's program."""
+"""Makes a layer norm or RMS norm that is written as single ops one step of a program without gradients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _FLOATS = ("f", "d")
 
 def fuse_layer_norms(program: Program, layouts: Layouts, place: dict[int, int], table: Any) -> Program:
     """Replace `(x - mean(x)) / sqrt(mean((x - mean(x)) ** 2) + eps)` over the last dimension, and the constants that it
-    is multiplied with and that are added, by `_layer_norm`. Steps that nothing else reads are removed.
+    is multiplied with and that are added, by `_layer_norm`; `x / sqrt(mean(x ** 2) + eps)` or `x * rsqrt(...)` by
+    `_rms_norm`. Steps that nothing else reads are removed.
     """
     found = _Matcher(program, layouts, AliasAnalysis(program, place), table).run()
     # Later passes know constants that no step reads any more: the levels of dequantized ones.
@@ -44,29 +45,51 @@ class _Matcher:
             found = self._match(step)
             if found is None:
                 continue
-            x, eps = found
-            last, weight, bias = (at, step), None, None
-            last, weight = self._affine(last, "mul")
-            last, bias = self._affine(last, "add")
+            name, x, eps = found
+            last, weight = self._affine((at, step), "mul")
+            args: tuple = (x, weight, 1, eps)
+            if name == "_layer_norm":
+                last, bias = self._affine(last, "add")
+                args = (x, weight, bias, 1, eps)
             size = np.prod(self.layouts[x.number][0], dtype=int)
-            kernel = (self.table.large if size >= GLOBALS["LARGE"] else self.table)._layer_norm
-            steps[last[0]] = replace(
-                last[1], name="_layer_norm", kernel=kernel, args=(x, weight, bias, 1, eps), kwargs={},
-                out=(last[1].out, None, None),
-            )  # fmt: skip
-        return replace(self.program, steps=steps) if any(one.name == "_layer_norm" for one in steps) else None
+            kernel = getattr(self.table.large if size >= GLOBALS["LARGE"] else self.table, name)
+            out = (last[1].out, *[None] * (len(args) - 3))
+            steps[last[0]] = replace(last[1], name=name, kernel=kernel, args=args, kwargs={}, out=out)
+        return replace(self.program, steps=steps) if steps != self.program.steps else None
 
-    def _match(self, step: Step) -> tuple[Slot, float] | None:
-        """Return what a quotient is the normalized form of, and the number that is added to the variance."""
-        difference, deviation = self._operands(step, "div")
-        root = self._made_by(deviation, "sqrt")
+    def _match(self, step: Step) -> tuple[str, Slot, float] | None:
+        """Return the op that a step is the end of, its argument, and the number that is added to the variance."""
+        found = self._match_layer_norm(step)
+        if found is not None:
+            return "_layer_norm", *found
+        found = self._match_rms_norm(step)
+        return None if found is None else ("_rms_norm", *found)
+
+    def _match_rms_norm(self, step: Step) -> tuple[Slot, float] | None:
+        product = self._operands(step, "mul")
+        pairs = [(*self._operands(step, "div"), "sqrt"), (*product, "rsqrt"), (*product[::-1], "rsqrt")]
+        for x, factor, name in pairs:
+            eps, square = self._mean_and_term(self._made_by(factor, name))
+            if square is not None and self._is_square(square, x) and self._is_known(x, step.out):
+                return x, eps
+        return None
+
+    def _mean_and_term(self, root: Step | None) -> tuple[Any, Any]:
+        """Return the number that is added to a mean before its root is taken, and that of which it is the mean."""
         terms = self._operands(self._made_by(root.args[0], "add"), "add") if root is not None else (None, None)
         for variance, added in (terms, terms[::-1]):
             eps, square = constant_number(added, self.program), self._mean_of(variance)
-            if eps is not None and square is not None and self._is_square(square, difference):
-                x, mean = self._operands(self._made_by(difference, "sub"), "sub")
-                if x is not None and self._mean_of(mean) == x and self._is_known(x, difference, step.out):
-                    return x, eps
+            if eps is not None and square is not None:
+                return eps, square
+        return None, None
+
+    def _match_layer_norm(self, step: Step) -> tuple[Slot, float] | None:
+        difference, deviation = self._operands(step, "div")
+        eps, square = self._mean_and_term(self._made_by(deviation, "sqrt"))
+        if square is not None and self._is_square(square, difference):
+            x, mean = self._operands(self._made_by(difference, "sub"), "sub")
+            if x is not None and self._mean_of(mean) == x and self._is_known(x, difference, step.out):
+                return x, eps
         return None
 
     def _is_known(self, *slots: Slot) -> bool:

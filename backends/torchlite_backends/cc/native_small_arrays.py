@@ -1,4 +1,4 @@
-"""Native layer norm, gelu and attention for arrays of any size, small ones included.
+"""Native layer and RMS norm, gelu and attention for arrays of any size, small ones included.
 
 They replace sequences of NumPy calls at a microsecond each by one call of five. Text generation, one token at a time,
 consists of them.
@@ -37,6 +37,7 @@ template <class T> INLINE Vector<T, W> at(const T* p) { return load_cells<W>(p, 
 // Numbers that are added up in T; such sums are added up in double.
 const i64 RUN = 64 * 2 * W;
 // Rows of `columns`: (x - mean) / sqrt(var + eps) * weight + bias, with the means and what they are multiplied by.
+// Without memory for the means they count as 0, as in RMS norm.
 struct Norms { const void *x, *weight, *bias; void *out, *mean, *rstd; i64 columns; double eps; };
 template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
     typedef Vector<T, W> V;
@@ -47,7 +48,7 @@ template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
         T* out = (T*)of.out + row * n;
         double total = 0, square = 0;
         i64 i = 0;
-        while (i < n) {
+        while (of.mean && i < n) {
             const i64 last = least(n, i + RUN);
             V sums[2] = {V(T(0)), V(T(0))};
             for (; i + 2 * W <= last; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(x + i + k * W);
@@ -77,7 +78,7 @@ template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
             const T v = (x[i] - mean) * inverse * (weight ? weight[i] : 1);
             out[i] = bias ? v + bias[i] : v;
         }
-        ((T*)of.mean)[row] = mean;
+        if (of.mean) ((T*)of.mean)[row] = mean;
         ((T*)of.rstd)[row] = inverse;
     }
     return 0;
@@ -202,6 +203,17 @@ _attention_kernels = make_kernel_per_dtype(_SOURCE, "attention", "QQQQQQqqqqqqqd
 
 
 def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, eps: float) -> Any:
+    found = _normalize(device, input, weight, bias, n_dims, eps, True)
+    return found and (found[0], found[2], found[1])
+
+
+def _rms_norm(device: Any, input: Any, weight: Any, n_dims: int, eps: float) -> Any:
+    found = _normalize(device, input, weight, None, n_dims, eps, False)
+    return found and found[:2]
+
+
+def _normalize(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, eps: float, centred: bool) -> Any:
+    """Return normalized rows, what they were multiplied by, and the means; None if the kernel does not serve."""
     dtype, ndim = input.dtype, input.ndim
     if dtype not in FLOATS or not input.size or not input.flags.c_contiguous:
         return None
@@ -211,12 +223,13 @@ def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, ep
     shape = input.shape
     columns = shape[-1] if n_dims == 1 else math.prod(shape[ndim - n_dims :])
     small = shape[: ndim - n_dims] + (1,) * n_dims
-    out, mean, rstd = np.empty(shape, dtype), np.empty(small, dtype), np.empty(small, dtype)
+    out, rstd = np.empty(shape, dtype), np.empty(small, dtype)
+    mean: Any = np.empty(small, dtype) if centred else 0
     done = _layer_norm_kernels[dtype](
-        device, mean.size, 2 * input.nbytes, input, 0 if weight is None else weight, 0 if bias is None else bias,
+        device, rstd.size, 2 * input.nbytes, input, 0 if weight is None else weight, 0 if bias is None else bias,
         out, mean, rstd, columns, eps,
     )  # fmt: skip
-    return (out, mean, rstd) if done else None
+    return (out, rstd, mean) if done else None
 
 
 def gelu(device: Any, input: Any, *, approximate: str = "none") -> Any:
@@ -276,4 +289,4 @@ def _sdpa(device: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_caus
     return out, lse
 
 
-kernels = {"_layer_norm": _layer_norm, "gelu": gelu, "_sdpa": _sdpa}
+kernels = {"_layer_norm": _layer_norm, "_rms_norm": _rms_norm, "gelu": gelu, "_sdpa": _sdpa}

@@ -34,7 +34,7 @@ _NEEDS_FLOAT32 = """
 """.split()
 
 # The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
-_MULTI_CALL_KERNELS = "_layer_norm", "_sdpa", "gelu"
+_MULTI_CALL_KERNELS = "_layer_norm", "_rms_norm", "_sdpa", "gelu"
 
 # Minimum number of elements of a copy by the kernels for large arrays.
 _MIN_SIZE_TO_COPY_THREADED = 1 << 16

@@ -160,6 +160,11 @@ def _layer_norm(draw):
     return draw.floats(*shape), *affine, dims, 1e-5
 
 
+def _rms_norm(draw):
+    x, weight, _, dims, eps = _layer_norm(draw)
+    return x, weight, dims, eps
+
+
 def _layer_norm_backward(draw):
     shape = *draw.shape(1, 2), draw.size(2)
     x = draw.floats(*shape)
@@ -350,7 +355,7 @@ def _written(draw):
 DRAWN = {
     "gather": _gather, "index_select": _index_select, "embedding": _embedding,
     "_embedding_backward": _embedding_backward, "index_add": _index_add, "cat": _cat, "sum": _sum, "mean": _mean,
-    "topk": _topk, "_layer_norm": _layer_norm, "_layer_norm_backward": _layer_norm_backward, "gelu": _gelu,
+    "topk": _topk, "_layer_norm": _layer_norm, "_rms_norm": _rms_norm, "_layer_norm_backward": _layer_norm_backward, "gelu": _gelu,
     "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,

@@ -51,6 +51,19 @@ def test_layer_norm_of_few_rows(engine, numbers, dtype, columns, affine):
         np.testing.assert_allclose(rstd, factor, rtol=1e-4 if dtype == "f4" else 1e-10)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("columns", [1, 16, 31, 100, 5000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rms_norm_of_few_rows(engine, numbers, dtype, columns, weighted):
+    x = numbers(2, 3, columns, dtype=dtype) * 3
+    weight = numbers(columns, dtype=dtype) if weighted else None
+    out, rstd = native_small_arrays._rms_norm(engine, x, weight, 1, 1e-5)
+    factor = 1 / np.sqrt((x.astype("f8") ** 2).mean(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out, x * factor * (1 if weight is None else weight), **_near(dtype))
+    np.testing.assert_allclose(rstd, factor, **_near(dtype))
+    assert native_small_arrays._rms_norm(engine, x * x.dtype.type(1e30) * 1e30, None, 1, 1e-5) is None or dtype == "f8"
+
+
 def test_layer_norm_over_several_dimensions_and_declined_arguments(engine, numbers):
     x = numbers(4, 5, 6)
     out, mean, _ = native_small_arrays._layer_norm(engine, x, None, None, 2, 0.0)
