@@ -132,7 +132,7 @@ def _broadcasts_within(shape, whole) -> bool:
     """True if an array of one shape broadcasts to the other."""
     if len(shape) > len(whole):
         return False
-    return all([n == 1 or n == m for n, m in zip(reversed(shape), reversed(whole), strict=False)])
+    return all(n == 1 or n == m for n, m in zip(reversed(shape), reversed(whole), strict=False))
 
 
 def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):

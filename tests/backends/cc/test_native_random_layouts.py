@@ -355,8 +355,8 @@ def _written(draw):
 DRAWN = {
     "gather": _gather, "index_select": _index_select, "embedding": _embedding,
     "_embedding_backward": _embedding_backward, "index_add": _index_add, "cat": _cat, "sum": _sum, "mean": _mean,
-    "topk": _topk, "_layer_norm": _layer_norm, "_rms_norm": _rms_norm, "_layer_norm_backward": _layer_norm_backward, "gelu": _gelu,
-    "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
+    "topk": _topk, "_layer_norm": _layer_norm, "_rms_norm": _rms_norm, "gelu": _gelu,
+    "_layer_norm_backward": _layer_norm_backward, "_sdpa": _attention, "_batch_norm_train": _norm_train, "_batch_norm_eval": _norm_eval,
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,
     "_stable_argsort_rows": _stable_argsort_rows, "add": _pair, "sub": _pair, "mul": _pair,
