@@ -273,6 +273,8 @@ class FunctionSchema:
         self.returns = [
             Argument(part, numbers=numbers) for part in _split_at_commas(results[1:-1] if several else results)
         ]
+        self.positional = [argument for argument in self.arguments if not argument.kwarg_only]
+        self._positional_names = frozenset([argument.name for argument in self.positional])
         self.is_vararg = self.is_varret = False
 
     @property
@@ -285,12 +287,10 @@ class FunctionSchema:
         """True if the op writes to no argument and no result aliases one."""
         return not any(part.alias_info for part in (*self.arguments, *self.returns))
 
-    @property
-    def positional(self) -> list[Argument]:
-        return [argument for argument in self.arguments if not argument.kwarg_only]
-
     def place_by_position(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """Return a call with positional arguments by position. Raise RuntimeError if an earlier one is missing."""
+        if self._positional_names.isdisjoint(kwargs):
+            return args, kwargs
         names = [argument.name for argument in self.positional]
         last = max((place for place, name in enumerate(names) if name in kwargs), default=-1)
         if last < len(args):

@@ -487,7 +487,7 @@ class UntypedStorage(_StorageBase):
         if self.device.type == "meta":
             raise RuntimeError("_share_fd_: only available on CPU")
         if not self.is_shared() and self._on_cpu:
-            _adopt_memory(self, map_shared(self.nbytes()))
+            _adopt_memory(self, map_shared(self.nbytes(), self._tensor._tl_array))
         return self
 
     @classmethod
@@ -610,11 +610,10 @@ def bytes_from_buffer(buffer, byte_order: str, count: int, offset: int, d: dtype
 
 
 def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
-    """Move a CPU storage's bytes into other memory of the same length; its tensors go along."""
+    """Move a CPU storage to a copy of its bytes in other memory; its tensors go along."""
     old, state = storage._tensor, _Shrunk(storage.nbytes())
     owner = owner_of(old._tl_array)
     moved = _wrap_bytes(memory)
-    np.copyto(moved._tl_array, old._tl_array)
     tensors = _tensors_of(storage, owner)
     _handles.pop(id(owner), None)
     for tensor in tensors:
@@ -631,9 +630,22 @@ def storage_owning(memory: np.ndarray) -> UntypedStorage:
 
 def share_memory(tensor: PropertyMethods) -> PropertyMethods:
     """Move a CPU tensor's storage to shared memory, which forked processes see."""
-    if tensor.device.type == "cpu":
+    if tensor.device.type == "cpu" and not is_shared(tensor) and not _share_alone(tensor):
         storage_of(tensor).share_memory_()
     return tensor
+
+
+def _share_alone(tensor: PropertyMethods) -> bool:
+    """Move the only tensor of a storage to shared memory, without a handle; False where others may be on it."""
+    table, data = tensor._tl_kernels, tensor._tl_array
+    if data.__class__ is not np.ndarray or data.base is not None or not data.size:
+        return False
+    with _storage_lock:
+        if id(data) in _handles or id(data) in _shrunk or not _is_only_tensor(tensor, data):
+            return False
+        memory = map_shared(data.nbytes, table.backend.memory(data))
+        tensor._tl_array = np.ndarray(data.shape, data.dtype, memory, 0, data.strides)
+    return True
 
 
 def is_shared(tensor: PropertyMethods) -> bool:
