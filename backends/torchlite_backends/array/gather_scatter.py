@@ -48,10 +48,14 @@ def _compute_flat_positions(shape, dim, index):
 
 def _scatter_operands(name, input, dim, index, src):
     """Return a contiguous copy of `input`, the flat indices to write, and the values for them."""
+    return xp.array(input, order="C", copy=True), *_scattered_values(name, input, dim, index, src)
+
+
+def _scattered_values(name, input, dim, index, src):
+    """Return the flat indices in `input` that are written, and the values for them; None for both without any."""
     dim = wrap_dim(dim, input.ndim)
-    out = xp.array(input, order="C", copy=True)
     if index.size == 0:
-        return out, None, None
+        return None, None
     check_scatter(name, input.shape, dim, index.shape, index.dtype.kind == "i", src.shape, input.dtype == src.dtype)
     shape = input.shape or (1,)
     check_bounds(index, shape[dim], dim)
@@ -59,7 +63,9 @@ def _scatter_operands(name, input, dim, index, src):
         index, src = index.reshape(-1), src.reshape(-1)
     if src.shape != index.shape:
         src = src[tuple(slice(n) for n in index.shape)]
-    return out, _compute_flat_positions(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
+    if index.dtype != xp.int64:
+        index = index.astype(xp.int64)
+    return _compute_flat_positions(shape, dim, index).reshape(-1), src.reshape(-1)
 
 
 def gather(input, dim, index, *, sparse_grad=False):
@@ -113,10 +119,16 @@ def _index_put(input, index, values, accumulate_):
 
 
 def scatter_add(input, dim, index, src):
-    out, places, values = _scatter_operands("scatter", input, dim, index, src)
+    out = xp.array(input, order="C", copy=True)
+    add_scattered(out, dim, index, src)
+    return out
+
+
+def add_scattered(out, dim, index, src):
+    """Add the values to `out`, a contiguous array."""
+    places, values = _scattered_values("scatter", out, dim, index, src)
     if places is not None:
         xp.add.at(out.reshape(-1), places, values)
-    return out
 
 
 _COMBINE = {

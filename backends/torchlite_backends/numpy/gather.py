@@ -10,13 +10,17 @@ import math
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite_backends.array.gather_scatter import add_scattered
 from torchlite_backends.array.gather_scatter import gather as _shared_gather
 from torchlite_backends.array.gather_scatter import index_select as _shared_index_select
+from torchlite_backends.array.gather_scatter import scatter_add as _scatter_add
 from torchlite_backends.array.gather_scatter import write_slices
 from torchlite_backends.array.index import _index as _shared_index
 from torchlite_backends.array.index import _setitem_ as _shared_setitem_
 
 from .cache_blocking import get_scratch_buffer, run_blocks
+from .half_precision import run_in_float32
+from .row_blocks import is_half
 
 # Minimum indices for parts, and indices of a part.
 MIN_SIZE, _PART = 1 << 12, 1 << 17
@@ -96,6 +100,18 @@ def _index(input, index):
 
 def index_copy_(input, dim, index, source):
     write_slices(input, dim, index, source)
+
+
+_scatter_add_half = run_in_float32(_scatter_add)
+
+
+def scatter_add_(input, dim, index, src):
+    if is_half(input.dtype):
+        np.copyto(input, _scatter_add_half(input, dim, index, src))
+    elif input.flags.c_contiguous:
+        add_scattered(input, dim, index, src)
+    else:
+        np.copyto(input, _scatter_add(input, dim, index, src))
 
 
 # Rows, and bytes of one, that are written faster as elements: 0.15 of the time with 8 bytes, 0.6 with 128.
