@@ -358,7 +358,10 @@ def find_torch_function_override(values):
     """The first argument whose class overrides `__torch_function__`."""
     if MODE.plain:
         return None
+    plain = GLOBALS["PLAIN"]
     for value in values:
+        if value.__class__ in plain:
+            continue
         for item in () if holds_plain(value) else value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
             if hasattr(cls, "__torch_function__") and not getattr(cls, "_tl_is_plain", False):
@@ -407,7 +410,10 @@ def class_rules(values) -> Callable[[str], Any] | None:
     """The rules for ops of the class of a value, or of a value in a list; None if no class has any. Rules are functions
     by name: `run_op`, `run_in_place`, `write_out`.
     """
+    plain = GLOBALS["PLAIN"]
     for value in values:
+        if value.__class__ in plain:
+            continue
         if value.__class__ in (list, tuple):
             found = None if holds_plain(value) else class_rules(value)
             if found is not None:
@@ -422,7 +428,10 @@ def torch_dispatch_classes(values) -> tuple:
     if MODE.torch_dispatch_disabled:
         return ()
     found: dict = {}
+    plain = GLOBALS["PLAIN"]
     for value in values:
+        if value.__class__ in plain:
+            continue
         for item in () if holds_plain(value) else value if value.__class__ in (list, tuple) else (value,):
             if getattr(item.__class__, "_tl_dispatches", False):
                 found[item.__class__] = None
