@@ -219,10 +219,10 @@ def _move_into(tensor: Any, owner: Any, shrunk: _Shrunk | None, memory: Any, sta
         size, stride, offset = known[1:]
     else:
         size, stride, offset = geometry_of(tensor)
-    try:
+    if storage_nbytes_for(size, stride, d.itemsize, offset) <= state.nbytes:
         usable = table._slice(memory, 0, 0, state.nbytes, 1)
         tensor._tl_array = strided_array(table, usable, d, size, stride, offset)
-    except RuntimeError:
+    else:
         tensor._tl_array = strided_array(table, memory, d, size, (0,) * len(size), 0)
         state.places[id(tensor)] = weakref.ref(tensor), size, stride, offset
 

@@ -15,47 +15,144 @@ _STREAM = r"""
 struct Stream {
     const uint32_t* words;
     i64 at, available;
-    double next() {
-        if (at >= available) { at++; return 0.5; }  // the sample is dropped, and begun anew with more words
-        const uint32_t* two = words + 2 * at++;
+    double uniform(i64 place) const {
+        if (place >= available) return 0.5;  // the sample is dropped, and begun anew with more words
+        const uint32_t* two = words + 2 * place;
         return (double)(((uint64_t)(two[0] & 0x1fffffu) << 32) | two[1]) * 0x1p-53;
     }
+    double next() { return uniform(at++); }
     bool over() const { return at > available; }
 };
 static const double PI = 3.14159265358979323846;
 """
 
+# Normals in double precision, for pairs of uniforms at once and for results that are rounded to single precision. Their
+# errors are about a unit in the last place: the series of the logarithm about 1, and of the sine and cosine about 0.
+_PAIRS_OF_NORMALS = r"""
+enum { FEWEST = 8, MOST = 32 };
+static inline double of_bits(uint64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
+static inline uint64_t bits_of(double x) { uint64_t bits; memcpy(&bits, &x, 8); return bits; }
+static inline double logarithm(double t) {  // of a number from 2**-53 to 1
+    const uint64_t root_of_half = 0x3fe6a09e667f3bcdull, one = 0x3ff0000000000000ull;
+    const uint64_t bits = bits_of(t) + (one - root_of_half);
+    const double exponent = of_bits((bits >> 52) | 0x4330000000000000ull) - (0x1p52 + 1023);
+    const double f = of_bits((bits & 0xfffffffffffffull) + root_of_half) - 1, s = f / (2 + f), z = s * s;
+    double y = 1.0 / 21;
+    for (int k = 19; k > 1; k -= 2) y = y * z + 1.0 / k;
+    return exponent * 0.6931471805599453 + (2 * s + (2 * s * (z * y) + exponent * 2.319046813846299e-17));
+}
+static inline void turn(double angle, double& cosine, double& sine) {  // of an angle from 0 to 2 pi
+    const double n = floor(angle * (2 / PI) + 0.5);
+    const double r = (angle - n * 1.5707963267948966) - n * 6.123233995736766e-17, z = r * r;
+    double c = 1 / 20922789888000.0, s = 1 / 355687428096000.0;
+    c = c * z - 1 / 87178291200.0;
+    c = c * z + 1 / 479001600.0;
+    c = c * z - 1 / 3628800.0;
+    c = c * z + 1 / 40320.0;
+    c = c * z - 1 / 720.0;
+    c = c * z + 1 / 24.0;
+    c = c * z * z - 0.5 * z + 1;
+    s = s * z - 1 / 1307674368000.0;
+    s = s * z + 1 / 6227020800.0;
+    s = s * z - 1 / 39916800.0;
+    s = s * z + 1 / 362880.0;
+    s = s * z - 1 / 5040.0;
+    s = s * z + 1 / 120.0;
+    s = s * z - 1 / 6.0;
+    s = s * z * r + r;
+    const bool odd = n == 1 || n == 3;
+    const double x = odd ? s : c, y = odd ? c : s;
+    cosine = n == 1 || n == 2 ? -x : x;
+    sine = n == 2 || n == 3 ? -y : y;
+}
+// Pairs that are expected at regular distances. More are computed ahead as long as they are found there.
+struct Pairs {
+    double first[MOST], second[MOST];
+    i64 expected, nth, count, ahead, stride;
+    void compute(const Stream& s) {
+        const int size = (int)ahead;
+        double u[MOST], v[MOST];
+        for (int k = 0; k < size; k++) {
+            const i64 at = s.at + k * stride;
+            u[k] = s.uniform(at);
+            v[k] = s.uniform(at + 1);
+        }
+        for (int k = 0; k < size; k++) {
+            double cosine, sine;
+            turn(2.0 * PI * u[k], cosine, sine);
+            const double radius = sqrt(-2.0 * logarithm(1.0 - v[k]));
+            first[k] = radius * cosine;
+            second[k] = radius * sine;
+        }
+    }
+    void take(Stream& s, i64 distance, double& x, double& y) {
+        if (s.at != expected || nth == count) {
+            ahead = s.at != expected ? FEWEST : least(2 * ahead, MOST);
+            stride = distance;
+            compute(s);
+            count = ahead;
+            expected = s.at;
+            nth = 0;
+        }
+        x = first[nth];
+        y = second[nth++];
+        expected += stride;
+        s.at += 2;
+    }
+};
+"""
 _GAMMA_SOURCE = (
     TYPE_DEFINITIONS
     + _STREAM
+    + _PAIRS_OF_NORMALS
     + r"""
 // cubes[k] and before[k]: a sample's cube, and the uniform before it. kind: 0, 1 with that uniform, 2 without draws.
+// exact: the normals are those of the C library.
 struct Gammas {
-    const uint32_t* words; const double* d; const double* c; const i64* kind; double* cubes; double* before;
-    double* state; i64 available, count;
+    const uint32_t* words; const double* d; const i64* kind; i64 exact; double* cubes; double* before; double* state;
+    i64 available, count;
 };
-static int gammas(const Gammas& of, i64, i64) {
+enum { BLOCK = 64 };
+static void exact_pair(const Stream& s, i64 at, double& x, double& y) {
+    const double angle = 2.0 * PI * s.uniform(at), radius = sqrt(-2.0 * log1p(-s.uniform(at + 1)));
+    x = radius * cos(angle);
+    y = radius * sin(angle);
+}
+template <bool EXACT> static void sample(const Gammas& of) {
     Stream s = {of.words, 0, of.available};
+    Pairs pairs = {};
+    pairs.expected = -1;
+    double slopes[BLOCK];
     bool kept = of.state[0] != 0;
     double normal = of.state[1];
-    i64 k = (i64)of.state[3];
-    i64 used = 0;
+    i64 k = (i64)of.state[3], slopes_from = -BLOCK;
+    i64 used = 0, pair = -1;  // where the kept normal comes from; -1: a piece before
     bool was_kept = kept;
-    double old_normal = normal;
+    i64 old_pair = pair;
     for (; k < of.count; k++) {
         double cube = 0, boost = 0;
-        if (of.kind[k] != 2) {
-            const double d = of.d[k], c = of.c[k];
-            if (of.kind[k]) boost = s.next();
+        const i64 kind = of.kind[k];
+        if (kind != 2) {
+            if (k >= slopes_from + BLOCK) {
+                slopes_from = k;
+                const int size = (int)least(BLOCK, of.count - k);
+                for (int i = 0; i < size; i++) slopes[i] = 1.0 / sqrt(9.0 * of.d[k + i]);
+            }
+            const double d = of.d[k], c = slopes[k - slopes_from];
+            if (kind) boost = s.next();
             while (!s.over()) {
                 double x;
                 if (kept) {
                     x = normal;
                     kept = false;
                 } else {
-                    const double angle = 2.0 * PI * s.next(), radius = sqrt(-2.0 * log1p(-s.next()));
-                    x = radius * cos(angle);
-                    normal = radius * sin(angle);
+                    pair = s.at;
+                    if (EXACT) {
+                        exact_pair(s, s.at, x, normal);
+                        s.at += 2;
+                    } else {
+                        pairs.take(s, 4 + 2 * kind, x, normal);
+                    }
                     kept = true;
                 }
                 const double root = 1.0 + c * x;
@@ -72,12 +169,17 @@ static int gammas(const Gammas& of, i64, i64) {
         of.before[k] = boost;
         used = s.at;
         was_kept = kept;
-        old_normal = normal;
+        old_pair = pair;
     }
+    double other;
+    if (was_kept && old_pair >= 0) exact_pair(s, old_pair, other, of.state[1]);  // other samplers take it
     of.state[0] = was_kept;
-    of.state[1] = old_normal;
     of.state[2] = (double)used;
     of.state[3] = (double)k;
+}
+static int gammas(const Gammas& of, i64, i64) {
+    if (of.exact) sample<true>(of);
+    else sample<false>(of);
     return 0;
 }
 ENTRY(gammas, Gammas)
@@ -177,15 +279,15 @@ static int counts(const Counts& of, i64, i64) {
 ENTRY(counts, Counts)
 """
 )
-_gamma_kernel = NativeKernel(_GAMMA_SOURCE, "gammas", "QQQQQQQqq")
+_gamma_kernel = NativeKernel(_GAMMA_SOURCE, "gammas", "QQQqQQQqq")
 _counts_kernel = NativeKernel(_COUNTS_SOURCE, "counts", "QQQqQQqq")
 
 
 def consume_words(device: Any, words: np.ndarray, state: np.ndarray, arrays: tuple) -> bool:
     """Sample as many of `arrays` as the words last for; `state` says where they begin and end.
 
-    The arrays are (means, slopes, kinds, cubes, before) of gamma samples, or (rates or counts, probabilities or 0,
+    The arrays are (means, kinds, whether normals are to be exact, cubes, before) of gamma samples, or (rates or counts, probabilities or 0,
     whether these were float32, out).
     """
-    kernel = _gamma_kernel if isinstance(arrays[2], np.ndarray) else _counts_kernel
+    kernel = _gamma_kernel if len(arrays) == 5 else _counts_kernel
     return kernel(device, 1, 0, words, *arrays, state, words.size // 2, arrays[-1].size)
