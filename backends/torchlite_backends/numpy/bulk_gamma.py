@@ -22,7 +22,7 @@ from .uniform_pieces import UniformPieces
 MIN_COUNT = 256  # samples from which this pays
 PIECE = 1 << 14  # places that are looked at in one go
 MARGIN = 16  # places behind the last block of a piece
-_STEADY = 1.5  # from this parameter on hardly any root is not positive
+_BLOCKS, _ODD = 1 << 11, 1e-3  # blocks of attempts at a time at most; roots that are not positive at most, of all
 _TIE = 1e-9  # nearer to a tie than this, the C library's functions decide
 
 
@@ -32,7 +32,15 @@ class _Stepper:
     def __init__(self, kinds: list[int], means: np.ndarray, slopes: np.ndarray, kept: float | None):
         self.kinds, self.means, self.slopes, self.kept = kinds, means.data, slopes.data, kept
         self.uniform, self.at, self.sample = means.data, 0, 0
+        self.largest = float(means.max())
         self.found: list[tuple[int, float, float]] = []
+
+    def settle(self, at: int, second: bool, sample: int) -> None:
+        """Go on with a sample at the pair of normals that begins at a place, or with the second one of it."""
+        self.at, self.sample, self.kept = at, sample, None
+        if second:
+            radius = math.sqrt(-2.0 * math.log1p(-self.uniform[at + 1]))
+            self.at, self.kept = at + 3, radius * math.sin(2.0 * math.pi * self.uniform[at])
 
     def take(self, end: int) -> bool:
         """Draw a sample; False, and no change, if its draws reach beyond `end`."""
@@ -63,31 +71,37 @@ class _Stepper:
         return False
 
 
+def _normal_pairs(angles: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of normals of two uniforms each."""
+    radius = np.sqrt(-2.0 * np.log1p(-radii))
+    half = np.tan(math.pi * angles)  # of half the angle: faster than its cosine and sine
+    square = half * half
+    radius /= 1.0 + square
+    return (1.0 - square) * radius, 2.0 * half * radius
+
+
+def _refusal(normals: np.ndarray, logs: np.ndarray, d: float, c: float) -> np.ndarray:
+    """Return the logarithms of attempts' uniforms less their limits for acceptance. NaN where a root is not positive."""
+    root = 1.0 + c * normals
+    cube = root * root * root
+    out = cube - np.log(cube)
+    out -= 1.0
+    out *= d
+    out -= 0.5 * normals * normals
+    out += logs
+    return out
+
+
 class _Attempts:
     """The pair of normals that begins at each place of a piece, and how far attempts with them are from refusal."""
 
     def __init__(self, uniform: np.ndarray, d: float, c: float):
         self.uniform, self.logs, self.d, self.c = uniform, np.log(1.0 - uniform), d, c
-        radius = np.sqrt(-2.0 * np.log1p(-uniform[1:-MARGIN]))
-        half = np.tan(math.pi * uniform[: -MARGIN - 1])  # of half the angle: faster than its cosine and sine
-        square = half * half
-        radius /= 1.0 + square
-        self.first = (1.0 - square) * radius
-        self.second = 2.0 * half * radius
+        self.first, self.second = _normal_pairs(uniform[: -MARGIN - 1], uniform[1:-MARGIN])
 
     def refusal(self, normals: np.ndarray, place: int) -> np.ndarray:
-        """Return the logarithms of the uniforms from `place` on, less their limit for acceptance of these normals.
-
-        NaN where a root is not positive.
-        """
-        root = 1.0 + self.c * normals
-        cube = root * root * root
-        out = cube - np.log(cube)
-        out -= 1.0
-        out *= self.d
-        out -= 0.5 * normals * normals
-        out += self.logs[place : place + len(normals)]
-        return out
+        """Return `_refusal` of these normals with the uniforms from `place` on."""
+        return _refusal(normals, self.logs[place : place + len(normals)], self.d, self.c)
 
 
 class _Samples:
@@ -111,18 +125,23 @@ def sample_cubes(
     count = len(kinds)
     out = _Samples(kinds, slopes)
     d, c = float(means.min()), float(slopes.max())
-    run = _run_different
-    if kinds.min() == kinds.max():
-        run = _run_equal if not kinds[0] and d == means.max() and d > _STEADY else _run_alike
+    run = _run_different if kinds.min() < kinds.max() else _run_alike
+    # The share of attempts whose root is not positive, after which uniforms lie otherwise.
+    odd = float(np.mean(0.4 * slopes * np.exp(-0.5 / (slopes * slopes))))
+    blocks = int(min(1 / (4 * odd + 1e-9), _BLOCKS)) if odd < _ODD and not kinds.max() else 0
+    piece = 4 * PIECE if blocks else PIECE
     with engine.lock, np.errstate(all="ignore"):
         stepper = _Stepper(
             kinds.tolist(), np.ascontiguousarray(means), np.ascontiguousarray(slopes), engine.next_normal
         )
         pieces = UniformPieces(engine)
         while stepper.sample < count:
-            uniform = pieces.draw(stepper.at, min(int(3.2 * (count - stepper.sample)), PIECE) + 8 * MARGIN)
+            uniform = pieces.draw(stepper.at, min(int(3.2 * (count - stepper.sample)), piece) + 8 * MARGIN)
             stepper.uniform, stepper.at = uniform.data, 0
-            run(stepper, _Attempts(uniform, d, c), out)
+            if blocks:
+                _run_regular(stepper, uniform, d, c, blocks, out)
+            else:
+                run(stepper, _Attempts(uniform, d, c), out)
         pieces.close(stepper.at)
         engine.next_normal = stepper.kept
     for sample, cube, boost in stepper.found:
@@ -134,26 +153,64 @@ def sample_cubes(
 # that of the C library.
 
 
-def _run_equal(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> None:
-    """Shapes of 1 and more that are equal: attempts follow each other, and what is refused is left out."""
-    end, last = len(attempts.first), len(stepper.kinds) - 2
-    refusals = np.stack((attempts.refusal(attempts.first, 2), attempts.refusal(attempts.second, 3)), 1)
-    refused = refusals >= 0
-    doubtful = (~(np.abs(refusals) > _TIE)).any(1)
-    while stepper.sample < len(stepper.kinds):
-        if stepper.kept is None and stepper.at < end:
-            at = stepper.at
-            stop = int(doubtful[at::4].argmax()) if doubtful[at::4].any() else len(doubtful[at::4])
-            accepted = ~refused[at : at + 4 * stop : 4]
-            blocks = int(np.searchsorted(np.cumsum(accepted.sum(1)), last - stepper.sample, side="right"))
-            if blocks := min(blocks, stop):
-                chosen = slice(at, at + 4 * blocks, 4)
-                normals = np.stack((attempts.first[chosen], attempts.second[chosen]), 1)[accepted[:blocks]]
-                out.write(np.arange(stepper.sample, stepper.sample + len(normals)), normals)
-                stepper.sample += len(normals)
-                stepper.at += 4 * blocks
-        if not stepper.take(end):
+def _run_regular(stepper: _Stepper, uniform: np.ndarray, d: float, c: float, blocks: int, out: _Samples) -> None:
+    """Shapes of 1 and more: attempts follow each other as long as roots are positive, and refused ones are left out."""
+    end, last, count = len(uniform) - MARGIN - 1, len(stepper.kinds) - 2, len(stepper.kinds)
+    equal = d == stepper.largest
+    while stepper.sample < count:
+        size = min((end - stepper.at) // 4, blocks, (last - stepper.sample) * 9 // 16 + 8)
+        if stepper.kept is None and stepper.sample < last and size > 0:
+            begin, sample = stepper.at, stepper.sample
+            normals, logs = _regular_attempts(uniform[begin : begin + 4 * size].reshape(size, 4))
+            excess = _refusal(normals, logs, d, c)
+            if equal:
+                unclear = np.flatnonzero(~(np.abs(excess) > _TIE))
+                stop = int(unclear[0]) if unclear.size else len(normals)
+                refused = np.flatnonzero(excess[:stop] > 0)
+            else:
+                stop, refused = _look_at_doubtful(stepper, normals, logs, np.flatnonzero(~(excess < -_TIE)))
+            accepted = np.ones(stop, bool)
+            accepted[refused] = False
+            chosen = np.flatnonzero(accepted)[: last - sample]
+            if len(chosen) == last - sample:
+                stop = int(chosen[-1]) + 1
+            out.write(np.arange(sample, sample + len(chosen)), normals[chosen])
+            stepper.settle(begin + 4 * (stop // 2), stop % 2 == 1, sample + len(chosen))
+        if stepper.sample < count and not stepper.take(end):
             return
+
+
+def _regular_attempts(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the normals of attempts, two a block of four uniforms, and the logarithms of their uniforms."""
+    normals = np.empty((len(blocks), 2))
+    normals[:, 0], normals[:, 1] = _normal_pairs(blocks[:, 0], blocks[:, 1])
+    return normals.reshape(-1), np.log(1.0 - blocks[:, 2:]).reshape(-1)
+
+
+def _look_at_doubtful(
+    stepper: _Stepper, normals: np.ndarray, logs: np.ndarray, doubtful: np.ndarray
+) -> tuple[int, list[int]]:
+    """Return the attempt at which the steps of `_Stepper` go on, or the number of attempts, and the refused ones before.
+
+    An attempt's sample depends on how many attempts before it are refused.
+    """
+    refused: list[int] = []
+    first, count, log = stepper.sample, len(stepper.kinds), math.log
+    means, slopes = stepper.means, stepper.slopes
+    for attempt, x, u in zip(doubtful.tolist(), normals[doubtful].tolist(), logs[doubtful].tolist(), strict=True):
+        sample = first + attempt - len(refused)
+        if sample >= count:
+            return attempt, refused
+        root = 1.0 + slopes[sample] * x
+        if root <= _TIE:
+            return attempt, refused
+        v = root * root * root
+        excess = u - 0.5 * x * x - means[sample] * (1.0 - v + log(v))
+        if excess > _TIE:
+            refused.append(attempt)
+        elif excess >= -_TIE:
+            return attempt, refused
+    return len(normals), refused
 
 
 def _run_alike(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> None:
