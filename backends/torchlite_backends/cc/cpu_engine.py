@@ -223,6 +223,14 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def doubles(self, words: Any, out: Any) -> bool:
+        from .native_mt19937 import fill_doubles
+
+        try:
+            return fill_doubles(self.device(), words, out)
+        except NotBuiltError:
+            return False
+
     def samples(self, words: Any, state: Any, arrays: tuple) -> bool:
         from .native_samplers import consume_words
 

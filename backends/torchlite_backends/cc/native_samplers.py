@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .native_kernel import TYPE_DEFINITIONS, NativeKernel
+from .native_special import COSINE_AND_SINE
 
 _STREAM = r"""
 // Uniform doubles of the words; `state` is: whether a normal is kept, the normal, uniforms used, samples finished.
@@ -43,23 +44,9 @@ static inline double logarithm(double t) {  // of a number from 2**-53 to 1
 }
 static inline void turn(double angle, double& cosine, double& sine) {  // of an angle from 0 to 2 pi
     const double n = floor(angle * (2 / PI) + 0.5);
-    const double r = (angle - n * 1.5707963267948966) - n * 6.123233995736766e-17, z = r * r;
-    double c = 1 / 20922789888000.0, s = 1 / 355687428096000.0;
-    c = c * z - 1 / 87178291200.0;
-    c = c * z + 1 / 479001600.0;
-    c = c * z - 1 / 3628800.0;
-    c = c * z + 1 / 40320.0;
-    c = c * z - 1 / 720.0;
-    c = c * z + 1 / 24.0;
-    c = c * z * z - 0.5 * z + 1;
-    s = s * z - 1 / 1307674368000.0;
-    s = s * z + 1 / 6227020800.0;
-    s = s * z - 1 / 39916800.0;
-    s = s * z + 1 / 362880.0;
-    s = s * z - 1 / 5040.0;
-    s = s * z + 1 / 120.0;
-    s = s * z - 1 / 6.0;
-    s = s * z * r + r;
+    const double r = (angle - n * 0x1.921fb544p+0) - n * 0x1.0b4611a62633p-34;
+    double c, s;
+    cosine_and_sine(r, c, s);
     const bool odd = n == 1 || n == 3;
     const double x = odd ? s : c, y = odd ? c : s;
     cosine = n == 1 || n == 2 ? -x : x;
@@ -104,6 +91,7 @@ struct Pairs {
 _GAMMA_SOURCE = (
     TYPE_DEFINITIONS
     + _STREAM
+    + COSINE_AND_SINE
     + _PAIRS_OF_NORMALS
     + r"""
 // cubes[k] and before[k]: a sample's cube, and the uniform before it. kind: 0, 1 with that uniform, 2 without draws.
@@ -286,8 +274,8 @@ _counts_kernel = NativeKernel(_COUNTS_SOURCE, "counts", "QQQqQQqq")
 def consume_words(device: Any, words: np.ndarray, state: np.ndarray, arrays: tuple) -> bool:
     """Sample as many of `arrays` as the words last for; `state` says where they begin and end.
 
-    The arrays are (means, kinds, whether normals are to be exact, cubes, before) of gamma samples, or (rates or counts, probabilities or 0,
-    whether these were float32, out).
+    The arrays are (means, kinds, whether normals are to be exact, cubes, before) of gamma samples, or (rates or
+    counts, probabilities or 0, whether these were float32, out).
     """
     kernel = _gamma_kernel if len(arrays) == 5 else _counts_kernel
     return kernel(device, 1, 0, words, *arrays, state, words.size // 2, arrays[-1].size)

@@ -128,6 +128,9 @@ class CpuEngine(Protocol):
     # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
 
+    # `(words, out) -> bool`: fill `out`, float64, with uniforms of two words each. None if NumPy is to do it.
+    doubles: Callable[[Any, Any], bool] | None
+
     # `(device, run, arguments)`: the result of `run()`, a kernel's call, and its launch as a function of such arguments
     # or None. None if launches are not kept.
     run_and_keep: Callable[..., tuple[Any, Any]] | None

@@ -70,9 +70,7 @@ def _sample_standard_gamma(
     return scales * means, logarithms
 
 
-def _sample_cubes(
-    kinds: np.ndarray, means: np.ndarray, exact: bool, engine: Engine
-) -> tuple[np.ndarray, np.ndarray]:
+def _sample_cubes(kinds: np.ndarray, means: np.ndarray, exact: bool, engine: Engine) -> tuple[np.ndarray, np.ndarray]:
     """Return for each sample the cube it is a multiple of, and its preceding uniform (0 if none).
 
     The kind of a sample is 0, 1 with a preceding uniform, or 2 if it is 0 and takes no draws.

@@ -81,7 +81,7 @@ class Engine:
         return self.device()
 
     products = gemv = None
-    words = samples = normals = permutation = run_and_keep = None
+    words = doubles = samples = normals = permutation = run_and_keep = None
     cast_half = half_gemv = half_dot = half_number = None
 
     def min_gemm_muls(self) -> int:

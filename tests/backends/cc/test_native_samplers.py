@@ -66,7 +66,7 @@ def test_few_samples_take_no_compiled_loop(monkeypatch):
 
 
 def test_an_engine_that_is_not_built_leaves_the_stream(monkeypatch):
-    engine = type("Absent", (), {"samples": lambda self, *of: False})()
+    engine = type("Absent", (), {"samples": lambda self, *of: False, "doubles": None})()
     values, *after = drawn(SAMPLES["gamma"], monkeypatch, engine, False)
     plain, *after_plain = drawn(SAMPLES["gamma"], monkeypatch, None, False)
     np.testing.assert_array_equal(values, plain)

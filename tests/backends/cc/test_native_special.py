@@ -38,6 +38,33 @@ def test_special_numbers():
     }
 
 
+def _angles():
+    rng, turns = np.random.default_rng(3), np.arange(1, 2000) * (np.pi / 2)
+    near = [np.linspace(-7, 7, 9001), rng.uniform(-1e5, 1e5, 9001), turns, np.nextafter(turns, 0), [0.0, -0.0, 5e-324]]
+    return {"near": np.concatenate(near), "far": np.concatenate([rng.standard_normal(2000) * 1e300, *near])}
+
+
+@pytest.mark.parametrize("op", ["sin", "cos"])
+@pytest.mark.parametrize("kind", ["near", "far"])
+def test_sine_and_cosine_are_within_a_unit_in_the_last_place(kind, op):
+    x = _angles()[kind]
+    found, want = native_special.kernels[op](Device(), x), getattr(np, op)(x)
+    assert (np.abs(found - want) <= np.spacing(np.abs(want))).all()
+    assert (np.signbit(found) == np.signbit(want)).all()
+
+
+@pytest.mark.parametrize("place", [0, 1500, -1])
+@pytest.mark.parametrize("op", ["sin", "cos"])
+def test_angles_without_sine(op, place):
+    for odd in (np.nan, np.inf, -np.inf):
+        x = np.linspace(-3, 3, 5000)
+        x[place] = odd
+        found = native_special.kernels[op](Device(), x)
+        want = getattr(np, op)(np.linspace(-3, 3, 5000))
+        want[place] = np.nan
+        np.testing.assert_allclose(found, want, rtol=1e-14, atol=1e-16)
+
+
 def test_other_arrays_are_declined():
     for x in (np.ones(9, "f4"), np.ones(9_999), np.ones((99, 99), "f4").T[:50]):
         assert native_special.kernels["erfc"](Device(), x) is None
