@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-
 own_mappings: set[int] = set()  # the descriptors of this process's mappings
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from .mt19937 import Engine
-from .uniform_pieces import UniformPieces
+from .uniform_pieces import UniformPieces, sample_equally
 
 MIN_EQUAL = 64  # equal samples from which vectors pay
-PIECE = 1 << 14  # uniforms that are drawn in one go
+PIECE, _EQUAL_PIECE = 1 << 14, 1 << 17  # uniforms that are drawn in one go, for different and for equal samples
 _LARGEST_COUNT = float(1 << 50)  # of equal samples
 _NEVER = -1e18  # in place of the logarithm of 0
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -144,23 +144,11 @@ def _sample_different(
 
 def _sample_equal(count: np.ndarray, p: np.ndarray, large: bool, size: int, engine: Engine) -> np.ndarray:
     """Return so many samples of one count and probability (arrays of one element)."""
-    constants = tuple(float(row[0]) for row in _large_constants(count, p)) if large else None
-    parts, missing, spare = [], size, 64
-    with engine.lock:
-        pieces, used = UniformPieces(engine), 0
-        while missing:
-            per_sample = 2.5 if large else 2 + float(count[0]) * float(p[0])
-            uniforms = pieces.draw(used, min(int(per_sample * missing), 1 << 17) + spare)
-            if constants:
-                found, used = _try_large(constants, uniforms, missing)
-            else:
-                found, used = _count_small(float(count[0]), float(p[0]), uniforms, missing)
-            if not len(found):
-                spare *= 4
-            parts.append(found)
-            missing -= len(found)
-        pieces.close(used)
-    return np.concatenate(parts)
+    if large:
+        constants = tuple(float(row[0]) for row in _large_constants(count, p))
+        return sample_equally(engine, size, 2.5, _EQUAL_PIECE, lambda *of: _try_large(constants, *of))
+    n, rare = float(count[0]), float(p[0])
+    return sample_equally(engine, size, 2 + n * rare, _EQUAL_PIECE, lambda *of: _count_small(n, rare, *of))
 
 
 def _try_large(constants: tuple[float, ...], uniforms: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:

@@ -81,7 +81,7 @@ def _normal_pairs(angles: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _refusal(normals: np.ndarray, logs: np.ndarray, d: float, c: float) -> np.ndarray:
-    """Return the logarithms of attempts' uniforms less their limits for acceptance. NaN where a root is not positive."""
+    """Return the logarithms of attempts' uniforms less their limits for acceptance. NaN: a root is not positive."""
     root = 1.0 + c * normals
     cube = root * root * root
     out = cube - np.log(cube)
@@ -190,7 +190,7 @@ def _regular_attempts(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _look_at_doubtful(
     stepper: _Stepper, normals: np.ndarray, logs: np.ndarray, doubtful: np.ndarray
 ) -> tuple[int, list[int]]:
-    """Return the attempt at which the steps of `_Stepper` go on, or the number of attempts, and the refused ones before.
+    """Return the attempt at which `_Stepper` goes on, or the number of attempts, and the refused ones before it.
 
     An attempt's sample depends on how many attempts before it are refused.
     """

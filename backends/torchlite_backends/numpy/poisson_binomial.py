@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from . import bulk_binomial
+from . import bulk_binomial, equal_poisson
 from .bulk_poisson import LARGEST_RATE, MIN_COUNT, make_numpy_sampler
 from .mt19937 import Engine
 from .native_sampling import sample_natively
@@ -93,6 +93,9 @@ def _random_poisson(rate, generator: Engine):
     rates = np.ascontiguousarray(rate, np.float64)
     if sample_natively(generator, 1 + min(float(rates.mean()) if rate.size else 0, 10), rates, 0, 0, out):
         return out.astype(rate.dtype)
+    if rate.size >= equal_poisson.MIN_COUNT and 0 < (first := float(rates.flat[0])) < equal_poisson.LARGEST_RATE:
+        if (rates == first).all():
+            return equal_poisson.sample_poisson(first, rate.size, generator).reshape(rate.shape).astype(rate.dtype)
     if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := make_numpy_sampler()):
         return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
     with generator.lock:

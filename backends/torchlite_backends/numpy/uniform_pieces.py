@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .mt19937 import Engine
 from .normal_deviates import sample_uniform_doubles
+
+
+def sample_equally(
+    engine: Engine, size: int, per_sample: float, piece: int, find: Callable[[np.ndarray, int], tuple[np.ndarray, int]]
+) -> np.ndarray:
+    """Return so many samples of `find(uniforms, wanted)`: samples, and how many of the uniforms they take.
+
+    A sample takes `per_sample` uniforms on average. `piece` are drawn at a time.
+    """
+    parts, missing, spare = [np.empty(0)], size, 64
+    with engine.lock:
+        pieces, used = UniformPieces(engine), 0
+        while missing:
+            uniforms = pieces.draw(used, min(int(per_sample * missing), piece) + spare)
+            found, used = find(uniforms, missing)
+            if not len(found):
+                spare *= 4
+            parts.append(found)
+            missing -= len(found)
+        pieces.close(used)
+    return np.concatenate(parts)
 
 
 class UniformPieces:
