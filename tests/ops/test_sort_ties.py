@@ -59,3 +59,22 @@ def test_rows_of_many_elements():
     )
     x = torch.tensor(list(map(int, digits)))
     assert x.topk(2).indices.tolist() == [3, 0] and x.topk(2, largest=False).indices.tolist() == [12, 10]
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(("length", "k"), [(5000, 1), (5000, 7), (5000, 40), (9000, 3000)])
+def test_long_rows_take_the_first_of_equal_elements(device, length, k, largest):
+    x = torch.from_numpy(np.random.default_rng(5).integers(0, 4, (2, length)).astype("f4"))
+    expected = np.argsort(-x.numpy() if largest else x.numpy(), axis=1, kind="stable")[:, :k]
+    assert x.to(device).topk(k, largest=largest).indices.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("length", [65, 1000])
+@pytest.mark.parametrize("k", [1, 7, 30])
+def test_devices_take_the_first_of_equal_elements_in_rows_above_64(device, length, k):
+    if device == "cpu":
+        pytest.skip("the order of libstdc++'s algorithms up to 4,096 elements")
+    x = torch.from_numpy(np.random.default_rng(6).integers(0, 4, (3, length)).astype("f4"))
+    expected = np.argsort(-x.numpy(), axis=1, kind="stable")[:, :k]
+    assert x.to(device).topk(k).indices.tolist() == expected.tolist()
+    assert x.to(device).topk(1).indices.tolist() == x.topk(1).indices.tolist()

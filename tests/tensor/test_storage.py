@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._tensor import storage
+from torchlite._tensor import shared_memory, storage
 
 OUT = r"out of bounds for storage of size"
 
@@ -450,6 +450,34 @@ def test_all_tensors_of_a_storage_move(share, first, scans):
     rest.data.fill_(7)
     assert (x.view(rest.dtype) == 7).any()
     assert x.data_ptr() == x.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.tensor(3.5),
+        lambda: torch.arange(24.0).view(2, 3, 4).to(memory_format=torch.preserve_format),
+        lambda: torch.arange(24.0).view(4, 6).t().clone(),
+        lambda: torch.rand(1, 2, 3, 4).to(memory_format=torch.channels_last),
+        lambda: torch.tensor([True, False, True]),
+        lambda: torch.arange(5).to(torch.bfloat16),
+        lambda: torch.arange(9) + 1j,
+        lambda: torch.arange(300_000),
+        lambda: torch.empty(0, 3),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
+def test_a_single_tensor_keeps_its_elements_and_strides_in_shared_memory(make, strategy, monkeypatch):
+    monkeypatch.setattr(shared_memory.SharingStrategy, "strategy", strategy)
+    x = make()
+    before, stride = x.tolist(), x.stride()
+    held = len(shared_memory.own_mappings)
+    assert x.share_memory_() is x and x.is_shared()
+    assert x.tolist() == before and x.stride() == stride and not x.untyped_storage().resizable()
+    place = x.data_ptr()
+    assert x.share_memory_().data_ptr() == place
+    del x
+    assert len(shared_memory.own_mappings) == held
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python 3.14 does not count the references of local names")

@@ -139,8 +139,7 @@ KERNEL void far(OUT(Item, items), const int total, const int mask, const int siz
     }
 }
 """
-# Elements and indices of the first `keep` items of each row. TIE breaks ties by a number computed from the index and
-# back.
+# Elements and indices of the first `keep` items of each row.
 _WRITE = r"""
 KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), const Geometry g) {
     int row = ITEM / g.parts, part = ITEM % g.parts, end = min((part + 1) * g.chunk, g.keep);
@@ -148,7 +147,7 @@ KERNEL void write(IN(T, x), IN(Item, items), OUT(T, values), OUT(long, places), 
     GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
     int to = row_base(g, row, g.keep);
     for (int j = part * g.chunk; j < end; j++) {
-        int place = TIE(PLACE(items_[row * g.width + j]));
+        int place = PLACE(items_[row * g.width + j]);
         T_ST(values_, to + j * g.inner, T_LD(p, place * g.inner));
         places_[to + j * g.inner] = place;
     }
@@ -170,20 +169,20 @@ KERNEL void select_parts(IN(T, x), OUT(Item, found), const Geometry g) {
     if (row >= g.rows) { return; }
     GLOBAL const T* p = AT(x) + row_base(g, row, g.length);
     for (int j = 0; j < g.keep; j++) { best[j] = LAST_ITEM; }
-    for (; i < filled; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), TIE(i)); INSERT(best, g.keep, e) }
+    for (; i < filled; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), i); INSERT(best, g.keep, e) }
 #ifdef BEYOND
-    W limit = i < end ? T_LD(p, TIE(PLACE(best[g.keep - 1]))) : 0;
+    W limit = i < end ? T_LD(p, PLACE(best[g.keep - 1])) : 0;
     for (; i + 16 <= end; i += 16) {
         W_16 v = convert_W16(T_LD16(p, i));
         if (any(!(v BEYOND (W_16)(limit)))) {
             for (int k = i; k < i + 16; k++) {
-                Item e = MAKE(ORDER(key_of(T_LD(p, k))), TIE(k)); INSERT(best, g.keep, e)
+                Item e = MAKE(ORDER(key_of(T_LD(p, k))), k); INSERT(best, g.keep, e)
             }
-            limit = T_LD(p, TIE(PLACE(best[g.keep - 1])));
+            limit = T_LD(p, PLACE(best[g.keep - 1]));
         }
     }
 #endif
-    for (; i < end; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), TIE(i)); INSERT(best, g.keep, e) }
+    for (; i < end; i++) { Item e = MAKE(ORDER(key_of(T_LD(p, i * g.inner))), i); INSERT(best, g.keep, e) }
     for (int j = 0; j < g.keep; j++) { found_[(row * g.parts + part) * g.keep + j] = best[j]; }
 }
 KERNEL void select_all(OUT(Item, found), const Geometry g) {

@@ -501,6 +501,16 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
 # --- random words -------------------------------------------------------------------------------------
 
 
+def test_doubles_of_words_equal_numpys(engine, monkeypatch):
+    from torchlite_backends.numpy import normal_deviates
+
+    words = np.random.default_rng(4).integers(0, 1 << 32, 4006, dtype=np.uint32)
+    monkeypatch.setattr(normal_deviates, "find_native", lambda name: None)
+    found = np.empty(words.size // 2)
+    assert native_mt19937.fill_doubles(engine, words, found)
+    assert (found == normal_deviates._words_to_doubles(words)).all()
+
+
 @pytest.mark.parametrize("before", [0, 1, 624, 700])
 def test_random_words_equal_numpys_twister(engine, monkeypatch, before):
     from torchlite_backends.numpy import mt19937

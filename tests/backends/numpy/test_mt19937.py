@@ -1,8 +1,11 @@
 """PyTorch's stream of words: positions after words that are given back."""
 
+import gc
+
 import numpy as np
 import pytest
 
+from torchlite_backends.numpy import mt19937
 from torchlite_backends.numpy.mt19937 import WORDS, Engine, invert_tempering
 
 
@@ -26,3 +29,20 @@ def test_tempering_is_inverted():
     words = engine.words(WORDS)
     key = engine.get_state()[24 : 24 + 8 * WORDS].view(np.uint64)
     assert np.array_equal(invert_tempering(words.copy()), key)
+
+
+def test_a_twister_that_serves_again_begins_anew():
+    mt19937._spare_twisters.clear()
+    engine = Engine(5)
+    twister, first = engine._twister, engine.words(1000).copy()
+    engine.words(77)
+    del engine
+    gc.collect()
+    assert [spare for spare, _ in mt19937._spare_twisters] == [twister]
+    engine = Engine(5)
+    assert engine._twister is twister and not mt19937._spare_twisters
+    assert np.array_equal(engine.words(1000), first)
+    others = [Engine(k) for k in range(2 * mt19937._SPARE)]
+    del others
+    gc.collect()
+    assert len(mt19937._spare_twisters) == mt19937._SPARE

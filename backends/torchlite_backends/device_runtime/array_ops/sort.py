@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
 
 import numpy as np
 
@@ -143,24 +142,13 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
     return items, width
 
 
-# Which of equal elements comes first in long rows: among the greatest the last one.
-_FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")
-
-
-def _tie_of(largest: bool) -> str:
-    return _LAST if largest else _FIRST
-
-
-def _write_sorted(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
+def _write_sorted(rows: SortRows, items: Array, width: int, keep: int) -> tuple[Array, Array]:
     """Return elements and indices of the first `keep` items of each row."""
     device = rows.device
     values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
     parts = max(1, min(-(-keep // 256), -(-4 * device.units // rows.count))) if device.is_cpu else keep
     form = rows.pack(width, keep, parts, -(-keep // parts))
-    chosen: dict[str, Any] = {"TIE(i)": tie}
-    _launch_items(
-        rows.function("write", "write", "ppppx", **chosen), rows.count * parts, rows.x, items, values, places, form
-    )
+    _launch_items(rows.function("write", "write", "ppppx"), rows.count * parts, rows.x, items, values, places, form)
     return values, places
 
 
@@ -203,7 +191,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         return _write_sorted(rows, found, k, k)
     if k > _MAX_INSERTION_K or 4 * k > size:
         return _write_sorted(rows, *sort_items(rows, largest), k)
-    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _tie_of(largest))
+    return _write_sorted(rows, *_select_topk(rows, k, largest), k)
 
 
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
@@ -214,9 +202,9 @@ def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
-    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length())), "TIE(i)": _tie_of(largest)} | (
-        {"BEYOND": "<=" if largest else ">="} if vectors else {}
-    )
+    kinds = {"MOST": str(max(8, 1 << (k - 1).bit_length()))}
+    if vectors:
+        kinds["BEYOND"] = "<=" if largest else ">="
     found = rows.items(rows.count * parts * k)
     form = rows.pack(k, k, parts, chunk)
     _launch_items(
