@@ -128,7 +128,7 @@ def _create_memory(nbytes: int, contents: np.ndarray | None) -> int:
         if contents is None or not nbytes:
             os.ftruncate(descriptor, max(nbytes, 1))
         else:
-            rest = memoryview(contents)
+            rest = contents.data
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
     except BaseException:

@@ -166,7 +166,7 @@ def _run_regular(stepper: _Stepper, uniform: np.ndarray, d: float, c: float, blo
             if equal:
                 unclear = np.flatnonzero(~(np.abs(excess) > _TIE))
                 stop = int(unclear[0]) if unclear.size else len(normals)
-                refused = np.flatnonzero(excess[:stop] > 0)
+                refused = np.flatnonzero(excess[:stop] > 0).tolist()
             else:
                 stop, refused = _look_at_doubtful(stepper, normals, logs, np.flatnonzero(~(excess < -_TIE)))
             accepted = np.ones(stop, bool)

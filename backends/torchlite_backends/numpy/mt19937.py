@@ -32,8 +32,8 @@ STATE = np.dtype(
 
 _TEMPER_B, _TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
 
-# Twisters of engines that are gone, for the next ones: to make one takes 25 us. A data loader and its samplers make some in
-# each epoch.
+# Twisters of engines that are gone, for the next ones: to make one takes 25 us. A data loader and its samplers make
+# some in each epoch.
 _SPARE = 8
 _spare_twisters: list[tuple[Any, Any]] = []
 

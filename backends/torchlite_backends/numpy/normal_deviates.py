@@ -294,9 +294,9 @@ def sample_uniform_doubles(engine: Engine, count: int) -> np.ndarray:
 
 def _words_to_doubles(words: np.ndarray) -> np.ndarray:
     if words.size >= 2 * _MIN_NATIVE and words.flags.c_contiguous and (native := find_native("doubles")) is not None:
-        out = np.empty(words.size // 2)
-        if native(words, out):
-            return out
+        found = np.empty(words.size // 2)
+        if native(words, found):
+            return found
     out = (words[0::2] & LOW21) * 2.0**-21
     out += words[1::2] * SCALE53
     return out
