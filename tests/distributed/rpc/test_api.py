@@ -17,7 +17,7 @@ def test_three_workers(case):
     if case == "lost":
         assert codes.pop(1) == 3, outputs
         del outputs[1]
-    assert not any(codes) and all(output.endswith("done\n") for output in outputs), outputs
+    assert not any(codes) and all(output.endswith("done\n") for output in outputs), "\n".join(outputs)
 
 
 def test_two_workers_of_one_name():
@@ -29,7 +29,9 @@ def test_two_workers_of_one_name():
     port = free_port()
     codes, outputs = end([start("-c", program, port, rank) for rank in range(2)])
     assert codes == [1, 1] or 1 in codes
-    assert any("RPC worker name same is not unique. Workers 0 and 1 share" in output for output in outputs), outputs
+    assert any("RPC worker name same is not unique. Workers 0 and 1 share" in output for output in outputs), "\n".join(
+        outputs
+    )
 
 
 def test_calls_without_a_world():

@@ -108,7 +108,9 @@ def init_rpc(
     store, rank, size = next(rendezvous(options.init_method, rank, -1 if world_size is None else world_size))
     limit = options.rpc_timeout or 300.0
     store.set_timeout(timedelta(seconds=limit))
-    _state.put(Agent(PrefixStore(f"rpc_{next(_worlds)}", store), name, rank, size, options, find_own_address(store)))
+    agent = Agent(PrefixStore(f"rpc_{next(_worlds)}", store), name, rank, size, options, find_own_address(store))
+    _state.put(agent)
+    agent.ready.set()
 
 
 __dir__ = make_module_dir(globals())

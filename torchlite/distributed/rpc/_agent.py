@@ -21,6 +21,7 @@ from typing import Any
 from torchlite._tensor import Tensor
 from torchlite.futures import Future
 
+from .._work import DistNetworkError
 from ._channel import ADD, DROP, ERROR, FETCH, REMOTE, REPLY, Channel
 from ._worker_info import WorkerInfo
 
@@ -95,13 +96,22 @@ class Agent:
     """One rank's part in the calls of a world."""
 
     def __init__(self, store: Any, name: str, rank: int, size: int, options: Any, host: str) -> None:
-        self.me, self.options, self.rpc_timeout, self._store = WorkerInfo(name, rank), options, options.rpc_timeout, store
-        self._size, self._channels, self._accepted = size, {}, {}
+        self.me, self.options, self.rpc_timeout, self._store = (
+            WorkerInfo(name, rank),
+            options,
+            options.rpc_timeout,
+            store,
+        )
+        self._size = size
+        self._channels: dict[int, Channel] = {}  # that this rank made, for its requests
+        self._accepted: dict[int, Channel] = {}  # that others made, for theirs
         self._lock, self._numbers = threading.Lock(), itertools.count()
         self._pending: dict[int, tuple[int, Future]] = {}
         self._owned: dict[tuple[int, int], OwnedValue] = {}
         self._running = self._sent = self._handled = 0
-        self._idle, self._lost, self._closed = threading.Condition(self._lock), set(), False
+        self._idle, self._closed = threading.Condition(self._lock), False
+        self._lost: set[int] = set()
+        self.ready = threading.Event()  # a peer may call before this process has met all of them
         self.permits = threading.Semaphore(options.num_worker_threads)
         self._chores: queue.SimpleQueue = queue.SimpleQueue()
         self._unproven = threading.BoundedSemaphore(_UNPROVEN)
@@ -129,7 +139,8 @@ class Agent:
             other = self._by_name.setdefault(worker.name, worker)
             if other is not worker:
                 raise RuntimeError(
-                    f"RPC worker name {worker.name} is not unique. Workers {other.id} and {worker.id} share the same name."
+                    f"RPC worker name {worker.name} is not unique. "
+                    f"Workers {other.id} and {worker.id} share the same name."
                 )
         self._maps_to = {worker.id: maps.get(worker.name, {}) for worker in self.workers}
         for worker, one in zip(self.workers, known, strict=True):  # answers go back as the requests came
@@ -335,6 +346,7 @@ class Agent:
 
     def _run(self, channel: Channel, number: int, data: bytearray, owned: OwnedValue | None) -> None:
         result: Future = RpcFuture()
+        self.ready.wait()
         with self.permits:
             _thread.running = self
             try:
@@ -396,7 +408,15 @@ class Agent:
     # The end
 
     def wait_for_all(self, timeout: float) -> None:
-        """Wait until no rank has a request on the way: two rounds with equal counts of those sent and handled."""
+        """Wait until no rank has a request on the way; raise RuntimeError if a rank ended or the time is over."""
+        try:
+            self._meet_until_idle(timeout)
+        except DistNetworkError as error:  # rank 0, which serves the store, gave up
+            ended = [str(self.workers[rank]) for rank in sorted(self._lost)] or ["the store's process"]
+            raise RuntimeError(f"RPC shutdown failed: {', '.join(ended)} ended without a shutdown") from error
+
+    def _meet_until_idle(self, timeout: float) -> None:
+        # It ends after two rounds with the same counts, in which all requests that were sent are handled.
         end = time.monotonic() + timeout if timeout > 0 else None
         before, number = None, 0
         while True:
@@ -406,7 +426,9 @@ class Agent:
                     self._idle.wait(0.5)
                 counts = [self._sent, self._handled]
             self._store.set(f"round/{number}/{self.me.id}", json.dumps(counts))
-            rows = [json.loads(self._wait_for_key(f"round/{number}/{other}", other, end)) for other in range(self._size)]
+            rows = [
+                json.loads(self._wait_for_key(f"round/{number}/{other}", other, end)) for other in range(self._size)
+            ]
             now = [sum(column) for column in zip(*rows, strict=True)]
             if now[0] == now[1] and now == before:
                 break
@@ -438,6 +460,7 @@ class Agent:
         """Close all connections; requests on the way get an error."""
         with self._lock:
             self._closed = True
+            self.ready.set()
             channels = [*self._channels.values(), *self._accepted.values()]
         self._chores.put(None)
         with contextlib.suppress(OSError):  # it wakes the thread that accepts
@@ -463,7 +486,8 @@ def _make_error(text: str, kind: type[BaseException]) -> Exception:
         made = kind(text)
     except Exception as error:  # a class that takes other arguments
         return RuntimeError(
-            f"Failed to create original exception type. Error msg was {error} Original exception on remote side was {text}"
+            f"Failed to create original exception type. Error msg was {error}"
+            f" Original exception on remote side was {text}"
         )
     return made if isinstance(made, Exception) else RuntimeError(text)
 

@@ -22,9 +22,7 @@ class RpcBackendOptions:
     """
 
     def __init__(
-        self,
-        rpc_timeout: float = constants.DEFAULT_RPC_TIMEOUT_SEC,
-        init_method: str = constants.DEFAULT_INIT_METHOD,
+        self, rpc_timeout: float = constants.DEFAULT_RPC_TIMEOUT_SEC, init_method: str = constants.DEFAULT_INIT_METHOD
     ) -> None:
         self.rpc_timeout, self.init_method = float(rpc_timeout), init_method
 
