@@ -96,7 +96,9 @@ class RRef(Generic[_T]):
             return self.local_value()
         if self._made is not None and self._made.done():
             self._made.value()  # it raises what became of the request
-        return self._agent.request(FETCH, self._owner, IDS.pack(*self._id, 0, 0), timeout).wait()
+        value = self._agent.request(FETCH, self._owner, IDS.pack(*self._id, 0, 0), timeout).wait()
+        self._made = None  # the owner has the value, whichever answer came first
+        return value
 
     def rpc_sync(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """Returns a proxy: its methods run on the owner and return their result.
