@@ -187,7 +187,7 @@ def test_devices_that_are_not_there(name):
 
 def test_before_there_is_a_process_group():
     assert torch.distributed.is_available() and not torch.distributed.is_initialized()
-    assert not torch.distributed.rpc.is_available()
+    assert torch.distributed.rpc.is_available()
     assert not torch.distributed.is_nccl_available() and torch.distributed.Backend("GLOO") == "gloo"
     from torchlite.distributed import all_reduce, fsdp
     from torchlite.distributed.optim import ZeroRedundancyOptimizer

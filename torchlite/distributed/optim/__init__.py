@@ -17,7 +17,7 @@ __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptim
 class DistributedOptimizer:
     """Optimizer of remote parameters in PyTorch; not supported: the constructor raises NotImplementedError.
 
-    It needs `torch.distributed.rpc`, which does not exist here.
+    It needs distributed autograd, which does not exist here.
 
     Args:
         args: Ignored.
