@@ -70,7 +70,7 @@ def test_two_ranks_meet_by_the_environment_under_a_secret():
 
 
 def test_two_ranks_by_slurms_variables():
-    """The snippet of programs that `srun` starts: rank, size and local rank are Slurm's, the master is rank 0's node."""
+    """The snippet of programs that `srun` starts: rank, size and local rank are Slurm's."""
     program, port, started = (
         "import os, torchlite as torch, torchlite.distributed as dist\n"
         "rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])\n"

@@ -116,7 +116,7 @@ def test_a_signal_ends_the_run():
 
 def test_output_goes_to_files_and_to_the_console(tmp_path, capfd):
     logs = DefaultLogsSpecs(str(tmp_path), redirects=Std.ERR, tee={1: Std.OUT})
-    words = {rank: () for rank in range(2)}
+    words = dict.fromkeys(range(2), ())
     context = start_processes(
         "t", functions.says, words, {0: {}, 1: {}}, logs, start_method="fork", duplicate_stdout_filters=["second"]
     )

@@ -1,7 +1,7 @@
 """A network of machines whose packets are late or lost: `late_link.py MILLISECONDS PERCENT SEED MACHINE...`.
 
-Each MACHINE is ADDRESS=NAMESPACE. This program holds the other end of the device eth0 (TUN) of each namespace, and brings
-a packet to the machine of its address after MILLISECONDS, or loses it. It stands in for `tc netem` where the kernel has none.
+Each MACHINE is ADDRESS=NAMESPACE. This program holds the other end of the device eth0 (TUN) of each namespace. It
+brings a packet to the machine of its address after MILLISECONDS, or loses it, as `tc netem` would.
 """
 
 from __future__ import annotations

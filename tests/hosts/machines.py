@@ -29,8 +29,8 @@ def _run(*words: str) -> None:
 class Machines:
     """`size` machines, 10.77.41.1 and up, until the end of a with block. Processes on them end with it.
 
-    Each knows the names of all, node1 and up. With `late`, packets arrive so many milliseconds late, and `lost` percent of
-    them never (tests/hosts/late_link.py).
+    Each knows the names of all, node1 and up. Packets arrive `late` milliseconds late, and `lost` percent of them never
+    (tests/hosts/late_link.py).
     """
 
     def __init__(self, size: int, late: float = 0, lost: float = 0) -> None:

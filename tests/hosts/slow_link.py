@@ -1,4 +1,6 @@
-"""Time to a loss of DistributedDataParallel over a slow or late link, with what sends less: `python -m tests.hosts.slow_link`.
+"""Time to a loss of DistributedDataParallel over a slow or late link, by what is sent.
+
+    python -m tests.hosts.slow_link
 
 Two ranks on two namespaces train the GPT of benchmarks/_distributed_ddp.py on bytes of this project's documentation.
 A link of `--rate` is the kernel's (tc tbf). Late and lost packets are those of late_link.py. The time of a step is the
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import statistics
 import sys
@@ -96,7 +99,7 @@ def train(way: str, rank: int, steps: int, width: int) -> dict[str, Any]:
     return {
         "losses": (mean / dist.get_world_size()).tolist(),
         "times": times,
-        "step": statistics.median(after - before for before, after in zip(later, later[1:], strict=False)),
+        "step": statistics.median(after - before for before, after in itertools.pairwise(later)),
         "sent": bytes_sent,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "buckets": len(model.reducer.buckets),

@@ -67,7 +67,8 @@ def start_processes(
         >>> import math
         >>> from torchlite.distributed.elastic.multiprocessing import DefaultLogsSpecs, start_processes
         >>> given, nothing = {0: (4.0,), 1: (9.0,)}, {0: {}, 1: {}}
-        >>> start_processes("t", math.sqrt, given, nothing, DefaultLogsSpecs(), start_method="fork").wait().return_values
+        >>> context = start_processes("t", math.sqrt, given, nothing, DefaultLogsSpecs(), start_method="fork")
+        >>> context.wait().return_values
         {0: 2.0, 1: 3.0}
     """
     if numa_options is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import pickle
@@ -80,6 +81,10 @@ def check_ranks(given: dict[int, Any], count: int, what: str) -> None:
         raise RuntimeError(f"{what}, local rank mapping mismatch, expected: {set(range(count))}, actual: {set(given)}")
 
 
+def _has_a_word(words: list[str], line: str) -> bool:
+    return any(word in line for word in words)
+
+
 class PContext(ABC):
     """Processes of one machine, which `start_processes` starts.
 
@@ -124,8 +129,8 @@ class PContext(ABC):
         ):
             self._tails.append(Tail(shown, target, prefixes))
             if words:
-                self._filtered.append(open(path, "w", errors="replace"))
-                wanted = lambda line, words=words: any(word in line for word in words)
+                self._filtered.append(open(path, "w", errors="replace"))  # noqa: SIM115
+                wanted = functools.partial(_has_a_word, words)
                 self._tails.append(Tail(shown, self._filtered[-1], prefixes, wanted))
 
     def start(self) -> None:
@@ -253,7 +258,7 @@ def _run_function(
             os.dup2(file, descriptor)
             os.close(file)
             # A forked process may have a notebook's stream here.
-            setattr(sys, ("stdout", "stderr")[descriptor - 1], open(descriptor, "w", buffering=1, closefd=False))
+            setattr(sys, ("stdout", "stderr")[descriptor - 1], open(descriptor, "w", buffering=1, closefd=False))  # noqa: SIM115
 
     def run() -> None:
         data = pickle.dumps(fn(*args))
@@ -335,11 +340,11 @@ class MultiprocessContext(PContext):
 
     def return_values(self) -> dict[int, Any]:
         """Returns what the functions returned; ``None`` for those that called ``sys.exit(0)``."""
-        found = {}
+        found = dict[int, Any]()
         for rank in self._processes:
             found[rank] = None
             with contextlib.suppress(FileNotFoundError), open(self._result_file(rank), "rb") as file:
-                found[rank] = pickle.load(file)  # noqa: S301 -- a process of this program wrote it
+                found[rank] = pickle.load(file)
         return found
 
 

@@ -25,7 +25,7 @@ Worker, WorkerGroup, WorkerSpec = (
 )
 
 
-class WorkerState(str, Enum):
+class WorkerState(str, Enum):  # noqa: UP042 -- str(state) is PyTorch's
     """State of the processes of a machine.
 
     Example:
