@@ -1,5 +1,6 @@
 """Worlds of processes that nothing of MPI started: they meet by a store, and MPI by what `pmi_server` answers."""
 
+import importlib.util
 import json
 import re
 import socket
@@ -66,6 +67,53 @@ def test_two_ranks_meet_by_the_environment_under_a_secret():
         words = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": "2"}
         started.append(begin("env", "-", rank, 2, TORCHLITE_STORE_SECRET="x y", **words))
     check_losses(*end(started))
+
+
+def test_two_ranks_by_slurms_variables():
+    """The snippet of programs that `srun` starts: rank, size and local rank are Slurm's."""
+    program, port, started = (
+        "import os, torchlite as torch, torchlite.distributed as dist\n"
+        "rank, size = int(os.environ['SLURM_PROCID']), int(os.environ['SLURM_NTASKS'])\n"
+        "dist.init_process_group('gloo', rank=rank, world_size=size)\n"
+        "x = torch.tensor([rank + 1.0]); dist.all_reduce(x)\n"
+        "print('sum', x.item(), 'local rank', os.environ['SLURM_LOCALID'], flush=True)\n"
+        "dist.destroy_process_group()\n"
+    ), free_port(), []  # fmt: skip
+    for rank in range(2):
+        words = {"SLURM_PROCID": str(rank), "SLURM_NTASKS": "2", "SLURM_LOCALID": str(rank), "SLURM_JOB_ID": "7"}
+        words |= {"SLURM_JOB_NODELIST": "localhost", "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
+        started.append(start("-c", program, **words))
+    codes, outputs = end(started)
+    assert codes == [0, 0] and all("sum 3.0" in output for output in outputs), outputs
+
+
+def test_two_ranks_that_multiprocessing_starts():
+    program, port = (
+        "import multiprocessing as mp, sys\n"
+        "from tests.distributed.dask_ranks import train\n"
+        "if __name__ == '__main__':\n"
+        "    with mp.get_context('spawn').Pool(2) as pool:\n"
+        "        waiting = [pool.apply_async(train, (sys.argv[1], rank, 2)) for rank in range(2)]\n"
+        "        print('losses', [each.get(60) for each in waiting], flush=True)\n"
+    ), free_port()  # fmt: skip
+    codes, outputs = end([start("-c", program, f"127.0.0.1:{port}")])
+    check_losses_of_all(codes, outputs)
+
+
+def check_losses_of_all(codes, outputs):
+    """One process prints the losses of two ranks."""
+    assert codes == [0], outputs
+    found = json.loads(re.search(r"losses (.*)", outputs[0]).group(1))
+    assert len(found) == 2
+    for each in found:
+        assert each == pytest.approx(losses(0, 1, 5), abs=1e-5)
+
+
+@pytest.mark.night
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is missing (pip install distributed)")
+def test_two_ranks_that_workers_of_dask_run():
+    started = start("-m", "tests.distributed.dask_ranks", free_port())
+    check_losses_of_all(*end([started]))
 
 
 @pytest.mark.night

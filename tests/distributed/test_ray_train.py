@@ -40,6 +40,12 @@ def run(folder, *names, seconds):
     return lines
 
 
+def test_two_workers(tmp_path):
+    """What CI runs: DistributedDataParallel with a checkpoint after each step."""
+    (line,) = run(tmp_path, "ddp", seconds=120)
+    assert line["resumed"] == 0 and len(line["found"]) == 6
+
+
 @pytest.mark.night
 def test_all(tmp_path):
     lines = {line["name"]: line["resumed"] for line in run(tmp_path, seconds=900)}

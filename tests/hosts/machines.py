@@ -29,11 +29,12 @@ def _run(*words: str) -> None:
 class Machines:
     """`size` machines, 10.77.41.1 and up, until the end of a with block. Processes on them end with it.
 
-    Each knows the names of all, node1 and up.
+    Each knows the names of all, node1 and up. Packets arrive `late` milliseconds late, and `lost` percent of them never
+    (tests/hosts/late_link.py).
     """
 
-    def __init__(self, size: int) -> None:
-        self._size, self._mark = size, f"tl{os.getpid()}"
+    def __init__(self, size: int, late: float = 0, lost: float = 0) -> None:
+        self._size, self._mark, self._late, self._lost = size, f"tl{os.getpid()}", late, lost
         self._switch, self._processes = f"{self._mark}s", list[subprocess.Popen]()
         self._temporary = tempfile.TemporaryDirectory(prefix="torchlite_machines_")
         self.folder = Path(self._temporary.name)
@@ -47,6 +48,8 @@ class Machines:
             _run("ip", "-n", self._switch, "link", "set", "bridge", "up")
             for machine in range(self._size):
                 self._add(machine)
+            if self._late or self._lost:
+                self._carry_late()
         except BaseException:
             self.__exit__()
             raise
@@ -55,12 +58,29 @@ class Machines:
     def _add(self, machine: int) -> None:
         name, port = self._name(machine), f"port{machine}"
         _run("ip", "netns", "add", name)
-        link = ("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
-        _run("ip", "-n", self._switch, *link)
-        _run("ip", "-n", self._switch, "link", "set", port, "master", "bridge", "up")
+        if self._late or self._lost:
+            _run("ip", "-n", name, "tuntap", "add", "dev", "eth0", "mode", "tun")
+            _run("ip", "-n", name, "link", "set", "eth0", "mtu", "9000", "txqueuelen", "10000")
+        else:
+            link = ("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+            _run("ip", "-n", self._switch, *link)
+            _run("ip", "-n", self._switch, "link", "set", port, "master", "bridge", "up")
         _run("ip", "-n", name, "addr", "add", f"{self.address(machine)}/24", "dev", "eth0")
         for device in ("eth0", "lo"):
             _run("ip", "-n", name, "link", "set", device, "up")
+
+    def _carry_late(self) -> None:
+        machines = [f"{self.address(machine)}={self._name(machine)}" for machine in range(self._size)]
+        program = [sys.executable, str(ROOT / "tests" / "hosts" / "late_link.py")]
+        carrier = subprocess.Popen(
+            ["nice", "-n", "-20", *program, str(self._late), str(self._lost), "1", *machines],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self._processes.append(carrier)
+        assert carrier.stdout is not None
+        said = carrier.stdout.readline()
+        if said != "ready\n":
+            raise OSError(f"packets cannot be carried late: {said}{carrier.communicate(timeout=20)[0]}")
 
     def __exit__(self, *error: Any) -> None:
         for process in self._processes:
@@ -145,9 +165,11 @@ class Machines:
         """Set a machine's cable "up" or "down"."""
         _run("ip", "-n", self._switch, "link", "set", f"port{machine}", state)
 
-    def disturb(self, machine: int, *how: str) -> None:
-        """Delay or lose what a machine is sent, by the words of tc netem such as "delay", "20ms", "loss", "1%"."""
-        _run("ip", "netns", "exec", self._switch, "tc", "qdisc", "add", "dev", f"port{machine}", "root", "netem", *how)
+    def limit(self, rate: str) -> None:
+        """Limit what each machine sends, such as "1gbit" (tc tbf)."""
+        how = ("rate", rate, "burst", "128kb", "latency", "100ms")
+        for machine in range(self._size):
+            _run("ip", "netns", "exec", self._name(machine), "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", *how)
 
 
 def _kill(process: subprocess.Popen) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.distributed.test_by_hand import PROGRAM, check_losses, end
 from tests.hosts.machines import Machines, why_not
+from tests.hosts.slow_link import measure
 
 WHY_NOT = why_not()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "it can")
@@ -88,12 +89,25 @@ def test_a_machine_whose_processes_are_killed(two, killed):
 
 
 @pytest.mark.night
-def test_packets_that_are_late_and_lost(two):
-    try:
-        for machine in range(2):
-            two.disturb(machine, "delay", "10ms", "loss", "1%")
-    except OSError as error:
-        if "qdisc kind is unknown" not in str(error) and "No such file" not in str(error):
-            raise
-        pytest.skip(f"this kernel or machine has no tc netem: {error}")
-    check_losses(*end(begin(two, 5, seconds=120), seconds=150))
+@pytest.mark.parametrize("late, lost", [(1, 0), (10, 1)])
+def test_packets_that_are_late_and_lost(late, lost):
+    with Machines(2, late, lost) as machines:
+        check_losses(*end(begin(machines, 5, seconds=120), seconds=150))
+
+
+@pytest.mark.night
+def test_a_slow_link(two):
+    two.limit("100mbit")
+    check_losses(*end(begin(two, 5)))
+
+
+def test_halves_are_sent_as_halves():
+    """A hook that compresses gradients to float16 halves what a machine sends."""
+    sent = {way: measure(way, "", 0, 0, 6, 32)["sent"] for way in ("default", "fp16")}
+    assert 0.4 < sent["fp16"] / sent["default"] < 0.6, sent
+
+
+@pytest.mark.night
+def test_a_round_trip_takes_twice_the_delay():
+    found = measure("nothing sent", "", 5, 0, 4, 32)
+    assert 0.01 <= found["round trip"] < 0.1, found["round trip"]

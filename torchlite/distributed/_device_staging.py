@@ -12,6 +12,7 @@ import torchlite as torch
 from torchlite._dispatch import autograd_graph
 
 Finish = Callable[[], None]
+SUMMED_HALVES = ()  # transports have all reductions of halves
 # Reduction dtypes that replace those without arithmetic in device transports.
 _WIDER = {
     torch.bool: torch.int32, torch.int16: torch.int32, torch.uint16: torch.int32, torch.complex32: torch.complex64,

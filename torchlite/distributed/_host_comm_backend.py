@@ -103,7 +103,8 @@ class HostCommBackend:
         """Reduce all tensors over the ranks."""
         tensor, op = self._check_single_tensor("allreduce", tensors), reduce_op_of(opts)
         array, finish = self._reduction_buffer(tensor, op)
-        request = self._communicator.all_reduce(array, self._transport_reduce_op(op), _element_signature(tensor, op))
+        how = self._transport_reduce_op(op, tensor.dtype)
+        request = self._communicator.all_reduce(array, how, _element_signature(tensor, op))
         return self._make_work(request, "allreduce", opts, finish, tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
@@ -124,7 +125,7 @@ class HostCommBackend:
 
         sizes = ",".join(str(tensor.numel()) for tensor in tensors)
         what = f"{_element_signature(flat, op)} in parts of {sizes}"
-        request = self._communicator.all_reduce(array, self._transport_reduce_op(op), what)
+        request = self._communicator.all_reduce(array, self._transport_reduce_op(op, flat.dtype), what)
         return self._make_work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
@@ -139,7 +140,8 @@ class HostCommBackend:
             array, finish = self._reduction_buffer(tensor, op)
         else:
             array, finish = self.staging.input_buffer(self._prepare_input(tensor, op)), None
-        request = self._communicator.reduce(array, self._transport_reduce_op(op), root, _element_signature(tensor, op))
+        how = self._transport_reduce_op(op, tensor.dtype)
+        request = self._communicator.reduce(array, how, root, _element_signature(tensor, op))
         return self._make_work(request, "reduce", opts, finish, tensors)
 
     # Parts of one size.
@@ -269,7 +271,7 @@ class HostCommBackend:
         request = self._communicator.reduce_scatter(
             array,
             self.staging.input_buffer(parts),
-            self._transport_reduce_op(op),
+            self._transport_reduce_op(op, input.dtype),
             counts,
             _element_signature(input, op),
         )
@@ -435,12 +437,19 @@ class HostCommBackend:
         words = (what, self._communicator.rank, self._title)
         return MessageWork(request, words, _timeout_in_options(opts) or self._timeout, finish, results, receives)
 
-    def _transport_reduce_op(self, op: ReduceOp) -> str:
-        return _TRANSPORT_OPS[op.op]
+    def _transport_reduce_op(self, op: ReduceOp, dtype: torch.dtype) -> str:
+        name = _TRANSPORT_OPS[op.op]
+        return f"{name} of {str(dtype)[6:]}" if self._is_sum_of_halves(op, dtype) else name
+
+    def _is_sum_of_halves(self, op: ReduceOp, dtype: torch.dtype) -> bool:
+        """True if tensors of two bytes an element are sent and added as they are, which halves the messages."""
+        return op.op is RedOpType.SUM and dtype in self.staging.SUMMED_HALVES
 
     def _prepare_input(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
         """Return the tensor to reduce: itself, or widened or scaled."""
         self._check_op(op.op, tensor.dtype)
+        if self._is_sum_of_halves(op, tensor.dtype):
+            return tensor
         wide = self.staging.widen(tensor)
         if op.op is RedOpType.PREMUL_SUM:
             with torch.no_grad():
@@ -458,8 +467,7 @@ class HostCommBackend:
         """Return the buffer in which a tensor is reduced, and the function that writes the result back."""
         wide = self._prepare_input(tensor, op)
         array, back = self.staging.output_buffer(wide, read=True)
-        same = self.staging.has_native_reduce(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
-        return array, self._make_write_back(back, tensor if same else wide, tensor, op)
+        return array, self._make_write_back(back, wide, tensor, op)
 
     def _make_write_back(
         self, back: Callable[[], None], wide: torch.Tensor, tensor: torch.Tensor, op: ReduceOp

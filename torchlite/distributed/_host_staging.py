@@ -18,6 +18,7 @@ from torchlite._dispatch.dispatch_state import GLOBALS
 from torchlite._tensor.copy_on_write import materialize
 
 Finish = Callable[[], None]
+SUMMED_HALVES = (torch.float16, torch.bfloat16)  # transports add them as they are
 # Reduction dtypes that replace those without NumPy arithmetic, or with too small a range.
 _WIDER = {torch.complex32: torch.complex64}
 _UINT_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # integer dtypes of the same size, for transfers
@@ -25,7 +26,7 @@ _UINT_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # integer dtypes of t
 
 @functools.cache
 def has_native_reduce(dtype: torch.dtype) -> bool:
-    """True if transports reduce a dtype without conversion: float16, bfloat16 and float8 are reduced as float32."""
+    """True if transports have all reductions of a dtype. Others are float32 meanwhile, but for `SUMMED_HALVES`."""
     return dtype.np.kind in "biufc" and dtype is not torch.float16
 
 

@@ -63,7 +63,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     flag("local-addr", default="", help="this machine's address, which the others reach")
     flag("standalone", action="store_true", help="one machine, and a free port as MASTER_PORT")
     flag("max-restarts", type=int, default=0, help="how often all start again after a process failed")
-    flag("monitor-interval", type=float, default=0.1, help="taken, but not needed")
+    flag("monitor-interval", type=float, default=0.1, help="seconds between two looks at the processes")
     flag("rdzv-backend", default="static", help="c10d: each of several machines runs this command")
     flag("rdzv-endpoint", default="", help="host:port where the machines meet, or for MASTER_ADDR and MASTER_PORT")
     flag("rdzv-id", default="none", help="the run's name")
@@ -232,11 +232,13 @@ def run(args: argparse.Namespace) -> int:
     program = [args.training_script, *args.training_script_args]
     if endpoint is None:
         return _run_by_mpiexec(args, per_node, options, program)
-    from ._launch.elastic_agent import Settings, run_elastic
+    from ._launch.elastic_agent import Settings, Workers, run_elastic
 
     command = program_command(program, not args.no_python, args.module)
     machines, settings = _parse_nnodes(args.nnodes), Settings.parse(args.rdzv_conf)
-    return run_elastic(endpoint, machines, args.node_rank, options | {"local_addr": args.local_addr}, command, settings)
+    options |= {"local_addr": args.local_addr, "monitor_interval": args.monitor_interval, "signals": "SIGINT,SIGTERM"}
+    start = lambda options, place: Workers(options, place, command)
+    return run_elastic(endpoint, machines, args.node_rank, options, start, settings)[0]
 
 
 def _run_by_mpiexec(args: argparse.Namespace, per_node: int, options: dict[str, Any], program: list[str]) -> int:

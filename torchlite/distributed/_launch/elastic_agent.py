@@ -24,31 +24,37 @@ from .._stores import PrefixStore, TCPStore
 from .._work import DistError, DistNetworkError
 from .elastic_meeting import Machine, Meeting, Round, RunClosed, Settings
 from .mpiexec_launcher import describe_failure
-from .rank_wrapper import describe_end, forward_lines, make_environment, open_streams, signal_child_at_parent_end
+from .rank_wrapper import (
+    FOREIGN_VARIABLES,
+    describe_end,
+    forward_lines,
+    make_environment,
+    open_streams,
+    signal_child_at_parent_end,
+)
 
-_PAUSE = 0.2  # seconds between two looks at processes and the store
 _PATIENCE = 30.0  # seconds to end after a signal, as in torchrun
-# Of MPI's launchers: the processes are no ranks of theirs.
-_FOREIGN = ("PMI_", "PMIX_", "OMPI_", "MV2_", "PALS_", "MPI_LOCAL")
+RunOptions = dict[str, Any]  # those of `rank_wrapper`, and `monitor_interval` and `signals`
+
+
+def place_processes(options: RunOptions, place: Round) -> tuple[RunOptions, list[dict[str, int]]]:
+    """Return the options of a round, and the places of this machine's processes in it."""
+    before = sum(machine.processes for machine in place.machines[: place.node])
+    size, own = sum(machine.processes for machine in place.machines), place.machines[place.node].processes
+    first = place.machines[0]
+    placed = {"nodes": len(place.machines), "master_addr": first.address, "master_port": first.port}
+    places = [
+        {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.node}
+        for local in range(own)
+    ]
+    return {**options, **placed}, places
 
 
 class Workers:
     """The processes of a round on this machine."""
 
-    def __init__(self, options: dict[str, Any], place: Round, command: list[str]) -> None:
-        before = sum(machine.processes for machine in place.machines[: place.node])
-        size, own = sum(machine.processes for machine in place.machines), place.machines[place.node].processes
-        first = place.machines[0]
-        self._options = {
-            **options,
-            "nodes": len(place.machines),
-            "master_addr": first.address,
-            "master_port": first.port,
-        }
-        self._places = [
-            {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.node}
-            for local in range(own)
-        ]
+    def __init__(self, options: RunOptions, place: Round, command: list[str]) -> None:
+        self._options, self._places = place_processes(options, place)
         self._round = place.number
         self._folder = os.path.join(options["folder"], f"round-{place.number}")
         self._carriers: list[threading.Thread] = []
@@ -67,7 +73,7 @@ class Workers:
         os.makedirs(os.path.dirname(self._error_file(at)))
         streams = open_streams({**self._options, "restart": self._round}, at)
         plain = [shown and file is None for shown, file in streams]
-        own = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+        own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_VARIABLES)}
         process = subprocess.Popen(
             [part.replace("${local_rank}", str(at["local_rank"])) for part in command],
             env=make_environment(self._options, at, self._error_file(at), own),
@@ -118,11 +124,13 @@ class Workers:
 
 
 class Agent:
-    """The launcher: rounds of processes until the run ends. `options` are those of `rank_wrapper`."""
+    """The launcher: rounds of processes, which `start` starts, until the run ends."""
 
-    def __init__(self, meeting: Meeting, own: Machine, options: dict[str, Any], command: list[str]) -> None:
-        self._meeting, self._own, self._options, self._command = meeting, own, options, command
-        self._left = options["max_restarts"]
+    def __init__(
+        self, meeting: Meeting, own: Machine, options: RunOptions, start: Callable[[RunOptions, Round], Any]
+    ) -> None:
+        self._meeting, self._own, self._options, self._start = meeting, own, options, start
+        self._left, self._pause = options["max_restarts"], options["monitor_interval"]
         self._signal = 0
 
     @contextlib.contextmanager
@@ -130,7 +138,9 @@ class Agent:
         def note(number: int, _: Any) -> None:
             self._signal = number
 
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+        names = self._options["signals"] if threading.current_thread() is threading.main_thread() else ""
+        numbers = [signal.Signals[name.strip()] for name in names.split(",") if name.strip()]
+        before = {number: signal.signal(number, note) for number in numbers}
         try:
             yield
         finally:
@@ -146,7 +156,7 @@ class Agent:
                     self._meeting.leave()
                     return 128 + self._signal
                 options = {**self._options, "restart": self._options["max_restarts"] - self._left}
-                workers = Workers(options, place, self._command)
+                workers = self._start(options, place)
                 try:
                     code = self._watch(workers, place)
                 finally:
@@ -158,7 +168,7 @@ class Agent:
         with contextlib.suppress(DistError):  # the processes are stopped also where the store has gone
             self._meeting.beat()
 
-    def _watch(self, workers: Workers, place: Round) -> int | None:
+    def _watch(self, workers: Any, place: Round) -> int | None:
         """Return the exit code; None where another round must be formed."""
         while True:
             if self._signal:
@@ -172,7 +182,7 @@ class Agent:
             if self._meeting.must_meet_again(place.number):
                 _say("a machine has come or gone, or a process has failed there: all processes start again")
                 return None
-            time.sleep(_PAUSE)
+            time.sleep(self._pause)
 
     def _fail(self, failure: dict[str, Any]) -> int | None:
         words = describe_failure(failure)
@@ -187,16 +197,20 @@ class Agent:
 
 
 def run_elastic(
-    endpoint: tuple[str, int], machines: tuple[int, int], order: int, options: dict[str, Any], command: list[str],
-    settings: Settings,
-) -> int:  # fmt: skip
-    """Run this machine's part of a run and return the exit code."""
+    endpoint: tuple[str, int], machines: tuple[int, int], order: int, options: RunOptions,
+    start: Callable[[RunOptions, Round], Any], settings: Settings,
+) -> tuple[int, str]:  # fmt: skip
+    """Run this machine's part of a run. Return the exit code, and why another machine ended the run.
+
+    `start` starts the processes of a round, such as `Workers`.
+    """
     store, serves = _open_store(*endpoint, settings)
-    address = options["local_addr"] or _own_address(*endpoint)
+    address = options["local_addr"] or _own_address(endpoint[0], store.port)
     own = Machine(uuid.uuid4().hex, order, address, 0, options["per_node"])
     meeting = Meeting(PrefixStore(f"torchlite-run/{options['run_id']}", store), own, *machines, settings)
+    reason = ""
     try:
-        code = Agent(meeting, own, options, command).run()
+        code = Agent(meeting, own, options, start).run()
     except RunClosed as closed:
         reason = str(closed)
         _say(f"the run has ended: {reason}" if reason else "the run has ended on all machines")
@@ -204,7 +218,7 @@ def run_elastic(
     except DistError as error:
         raise RuntimeError(f"the store of the machines was lost: {error}") from None
     meeting.depart(serves and code < 128)
-    return code
+    return code, reason
 
 
 def _open_store(host: str, port: int, settings: Settings) -> tuple[TCPStore, bool]:

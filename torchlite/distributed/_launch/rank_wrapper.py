@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 MARK = "\x1etorchlite-run {} "
 _PART = 1 << 16  # bytes of a line forwarded at a time
 _LONGER = 10.0  # seconds for mpiexec to end this process after the launcher's end
+FOREIGN_VARIABLES = ("PMI_", "PMIX_", "OMPI_", "MV2_", "PALS_", "MPI_LOCAL")  # of MPI's launchers, for their ranks
 ENDED = "ended"  # file in a rank's folder that marks the end of its program
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),

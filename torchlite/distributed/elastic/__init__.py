@@ -1,1 +1,1 @@
-"""Elastic launching: only `multiprocessing.errors`."""
+"""Processes that are started together, watched, and restarted: the Python side of `torchlite-run`."""

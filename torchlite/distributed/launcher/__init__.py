@@ -1,4 +1,6 @@
-"""PyTorch's programmatic launcher module, for packages that import it."""
+"""Start a function or a program in several processes from Python, as `torchlite-run` does from a shell."""
 
-from .api import LaunchConfig as LaunchConfig
-from .api import elastic_launch as elastic_launch
+from . import api as api
+from .api import LaunchConfig, elastic_launch, launch_agent
+
+__all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]

@@ -1,13 +1,298 @@
-"""PyTorch's programmatic launcher names, unsupported.
+"""Start a function or a program in several processes from Python, on this machine or on several that each do so.
 
-torchlite starts worlds by `mpiexec` (`torchlite-run`), or a function in processes of one machine by
-`torch.multiprocessing.spawn`.
+Where they meet, restarts and changes of the number of machines are those of `torchlite-run --rdzv-backend c10d`.
 """
 
-from .._unavailable_stubs import make_unavailable_class, make_unavailable_function
+from __future__ import annotations
+
+import os
+import signal
+import string
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchlite._settings.module_dir import make_module_dir
+from torchlite._settings.temporary_folders import process_folder
+
+from .._launch.elastic_agent import RunOptions, place_processes, run_elastic
+from .._launch.elastic_meeting import Round, Settings
+from .._launch.rank_wrapper import describe_end, make_environment
+from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException, start_processes
+from ..elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from ..elastic.rendezvous import RendezvousClosedError, RendezvousParameters, RendezvousTimeoutError
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
-LaunchConfig = make_unavailable_class("LaunchConfig", "torch.distributed.launcher.api")
-elastic_launch = make_unavailable_class("elastic_launch", "torch.distributed.launcher.api")
-launch_agent = make_unavailable_function("launch_agent", "torch.distributed.launcher.api")
+_PORT = 29400  # where machines meet by c10d, if the endpoint has no port
+
+
+@dataclass
+class LaunchConfig:
+    """How many processes start, where their machines meet, and how often they restart.
+
+    Args:
+        min_nodes: The least number of machines.
+        max_nodes: The largest number of machines.
+        nproc_per_node: Processes on each machine.
+        logs_specs: Where output goes. Default: the console.
+        run_id: The run's name, equal on all machines. Default: a random one.
+        role: A name in front of the lines of output that ``logs_specs`` shows.
+        rdzv_endpoint: Where machines meet, ``HOST:PORT``. One machine needs none.
+        rdzv_backend: "c10d", or "static" with the machine's number as ``rdzv_configs["rank"]``. PyTorch's default,
+            "etcd", is not supported.
+        rdzv_configs: Limits of the meeting in seconds, as of ``--rdzv-conf``.
+        rdzv_timeout: Seconds for the machines to meet. Default: 900.
+        max_restarts: How often all processes start again after one failed. Default: 3.
+        monitor_interval: Seconds between two looks at the processes. Default: 0.1.
+        start_method: "spawn" (default), "fork" or "forkserver", for functions.
+        log_line_prefix_template: Prefix of shown lines, in which ``${role_name}``, ``${rank}`` and ``${local_rank}``
+            are replaced.
+        metrics_cfg: Must be empty.
+        local_addr: This machine's address, which the others reach. Default: found by the route to the endpoint.
+        event_log_handler: Must be "null".
+        numa_options: Must be ``None``.
+        signals_to_handle: Signals that end the run, if the main thread launches.
+        duplicate_stdout_filters: Lines of shown output that contain one of these go to a file of all processes too.
+        duplicate_stderr_filters: The same for errors.
+        virtual_local_rank: Must be ``False``.
+        shutdown_timeout: Seconds that processes have to end after a signal. Default: 30.
+
+    Example:
+        >>> from torchlite.distributed.launcher.api import LaunchConfig
+        >>> LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=2, rdzv_backend="c10d").max_restarts
+        3
+    """
+
+    min_nodes: int
+    max_nodes: int
+    nproc_per_node: int
+    logs_specs: LogsSpecs | None = None
+    run_id: str = ""
+    role: str = "default_role"
+    rdzv_endpoint: str = ""
+    rdzv_backend: str = "etcd"
+    rdzv_configs: dict[str, Any] = field(default_factory=dict)
+    rdzv_timeout: int = -1
+    max_restarts: int = 3
+    monitor_interval: float = 0.1
+    start_method: str = "spawn"
+    log_line_prefix_template: str | None = None
+    metrics_cfg: dict[str, str] = field(default_factory=dict)
+    local_addr: str | None = None
+    event_log_handler: str = "null"
+    numa_options: Any = None
+    signals_to_handle: str = "SIGTERM,SIGINT,SIGHUP,SIGQUIT"
+    duplicate_stdout_filters: list[str] | None = None
+    duplicate_stderr_filters: list[str] | None = None
+    virtual_local_rank: bool = False
+    shutdown_timeout: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rdzv_timeout != -1:
+            self.rdzv_configs["timeout"] = self.rdzv_timeout
+        self.rdzv_configs.setdefault("timeout", 900)
+        if self.logs_specs is None:
+            self.logs_specs = DefaultLogsSpecs()
+        if self.shutdown_timeout is None:
+            self.shutdown_timeout = int(os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"))
+        elif self.shutdown_timeout < 0:
+            raise ValueError(f"shutdown_timeout must be non-negative, got {self.shutdown_timeout}")
+
+
+class elastic_launch:
+    """Starts a function or a command in several processes when it is called with their arguments.
+
+    Args:
+        config: How many, and where.
+        entrypoint: The function, or the command.
+        health_check_server: Must be ``None``.
+
+    Example:
+        >>> import math
+        >>> from torchlite.distributed.launcher.api import LaunchConfig, elastic_launch
+        >>> config = LaunchConfig(1, 1, nproc_per_node=2, rdzv_backend="c10d", start_method="fork")
+        >>> elastic_launch(config, math.sqrt)(9.0)
+        {0: 3.0, 1: 3.0}
+    """
+
+    def __init__(
+        self, config: LaunchConfig, entrypoint: Callable[..., Any] | str | None, health_check_server: Any = None
+    ) -> None:
+        self._config, self._entrypoint, self._health_check_server = config, entrypoint, health_check_server
+
+    def __call__(self, *args: Any) -> dict[int, Any]:
+        """Runs to the end; see `launch_agent`.
+
+        Args:
+            *args: The arguments of the function or command.
+        """
+        return launch_agent(self._config, self._entrypoint, list(args), self._health_check_server)
+
+
+class _Workers:
+    """The processes of a round on this machine, as `elastic_agent.Workers`."""
+
+    def __init__(
+        self, config: LaunchConfig, entrypoint: Any, args: list[Any], options: RunOptions, place: Round
+    ) -> None:
+        placed, self._places = place_processes(options, place)
+        folder = os.path.join(options["folder"], f"round-{place.number}")
+        envs, prefixes, self.failed = dict[int, dict[str, str]](), dict[int, str](), dict[int, ProcessFailure]()
+        for at in self._places:
+            error_file = os.path.join(folder, str(at["rank"]), "error.json")
+            os.makedirs(os.path.dirname(error_file))
+            envs[at["local_rank"]] = make_environment(placed, at, error_file, {})
+            words = {"role_name": config.role, "rank": at["rank"], "local_rank": at["local_rank"]}
+            template = config.log_line_prefix_template or "[${role_name}${local_rank}]:"
+            prefixes[at["local_rank"]] = string.Template(template).safe_substitute(words)
+        assert config.logs_specs is not None
+        self._patience = config.shutdown_timeout or 0
+        self._context = start_processes(
+            config.role,
+            entrypoint,
+            {at["local_rank"]: _arguments_of(args, at["local_rank"]) for at in self._places},
+            envs,
+            config.logs_specs,
+            prefixes,
+            config.start_method,
+            duplicate_stdout_filters=config.duplicate_stdout_filters,
+            duplicate_stderr_filters=config.duplicate_stderr_filters,
+        )
+
+    def ended(self) -> bool:
+        """True if all have ended."""
+        return None not in self._context.exit_codes().values()
+
+    def failure(self) -> dict[str, Any] | None:
+        """Return a failed process's description."""
+        found = self._context.failures()
+        self.failed = {self._places[local]["rank"]: how for local, how in found.items()}
+        for local, how in found.items():
+            told = describe_end(how.exitcode, self._places[local], how.pid, self._context.error_files[local])
+            return {**told, "traceback": ""}  # the process has printed it
+        return None
+
+    def values(self) -> dict[int, Any]:
+        """Return what ranks returned."""
+        return {self._places[local]["rank"]: value for local, value in self._context.return_values().items()}
+
+    def stop(self, beat: Callable[[], None], number: int = signal.SIGTERM) -> None:
+        """End the processes: by a signal, and those that need long by SIGKILL."""
+        self._context.close(signal.Signals(number), self._patience, beat)
+
+
+def _arguments_of(args: list[Any], local_rank: int) -> tuple[Any, ...]:
+    return tuple(arg.replace("${local_rank}", str(local_rank)) if isinstance(arg, str) else arg for arg in args)
+
+
+def _name_of(entrypoint: Callable[..., Any] | str, args: list[Any]) -> str:
+    """Return what an error calls the program."""
+    if not isinstance(entrypoint, str):
+        return getattr(entrypoint, "__qualname__", repr(entrypoint))
+    if entrypoint == sys.executable:
+        return next((str(arg) for arg in args if not str(arg).startswith("-")), "")
+    return entrypoint
+
+
+def _find_endpoint(config: LaunchConfig) -> tuple[str, int]:
+    """Return where the machines meet."""
+    if config.rdzv_backend not in ("c10d", "static"):
+        raise ValueError(f"rdzv_backend {config.rdzv_backend!r}: machines meet by c10d or static")
+    endpoint = config.rdzv_endpoint.strip()
+    if not endpoint:
+        if config.max_nodes > 1 or config.rdzv_backend == "static":
+            raise ValueError("Endpoint is missing in endpoint. Try to add --master-addr and --master-port")
+        return "127.0.0.1", 0
+    host, colon, port = endpoint.rpartition(":")
+    if not colon or endpoint.endswith("]"):
+        host, port = endpoint, ""
+    if port and not port.isdigit():
+        raise ValueError(f"rdzv_endpoint {endpoint!r} is not HOST:PORT")
+    if not port and config.rdzv_backend == "static":
+        raise ValueError(f"port is missing in endpoint: {endpoint}. Try to specify --master-port")
+    return host.strip("[]"), int(port or _PORT)
+
+
+def _check(config: LaunchConfig, health_check_server: Any) -> None:
+    """NotImplementedError for settings that have no effect here."""
+    unsupported = {
+        "metrics_cfg": config.metrics_cfg,
+        "event_log_handler": config.event_log_handler != "null",
+        "numa_options": config.numa_options,
+        "virtual_local_rank": config.virtual_local_rank,
+        "health_check_server": health_check_server,
+    }
+    for name, given in unsupported.items():
+        if given:
+            raise NotImplementedError(f"torch.distributed.launcher: {name} is not supported")
+
+
+def launch_agent(
+    config: LaunchConfig, entrypoint: Callable[..., Any] | str | None, args: list[Any], health_check_server: Any = None
+) -> dict[int, Any]:
+    """Starts a function or a command in several processes, and waits for their end.
+
+    If a process fails, all start again, ``config.max_restarts`` times at most.
+
+    Args:
+        config: How many, and where.
+        entrypoint: The function, or the command.
+        args: Its arguments. In those that are text, ``${local_rank}`` is replaced.
+        health_check_server: Must be ``None``.
+
+    Returns:
+        What the function returned, by the rank of this machine's processes; ``None`` for a command.
+
+    Raises:
+        ChildFailedError: Processes failed, and no restart is left.
+        SignalException: A signal ended the run.
+        RendezvousClosedError: The run has ended on another machine.
+        RendezvousTimeoutError: Too few machines came.
+
+    Example:
+        >>> import math
+        >>> from torchlite.distributed.launcher.api import LaunchConfig, launch_agent
+        >>> launch_agent(LaunchConfig(1, 1, 1, rdzv_backend="c10d", start_method="fork"), math.sqrt, [9.0])
+        {0: 3.0}
+    """
+    if entrypoint is None:
+        raise AssertionError("launch_agent needs a function or a command")
+    _check(config, health_check_server)
+    limits = RendezvousParameters(
+        config.rdzv_backend, config.rdzv_endpoint, config.run_id, config.min_nodes, config.max_nodes,
+        config.local_addr, **config.rdzv_configs,
+    )  # fmt: skip
+    order = limits.config.pop("rank", 0)
+    settings = Settings.parse(",".join(f"{name}={value}" for name, value in limits.config.items()))
+    config.run_id = config.run_id or str(uuid.uuid4().int)
+    options: RunOptions = {
+        "per_node": config.nproc_per_node, "role": config.role, "run_id": config.run_id, "restart": 0,
+        "max_restarts": config.max_restarts, "local_addr": config.local_addr or "", "launcher": os.getpid(),
+        "folder": tempfile.mkdtemp(prefix="launch_", dir=process_folder()),
+        "monitor_interval": config.monitor_interval, "signals": config.signals_to_handle,
+    }  # fmt: skip
+    rounds = list[_Workers]()
+
+    def start(options: RunOptions, place: Round) -> _Workers:
+        rounds.append(_Workers(config, entrypoint, args, options, place))
+        return rounds[-1]
+
+    machines = (config.min_nodes, config.max_nodes)
+    try:
+        code, reason = run_elastic(_find_endpoint(config), machines, int(order), options, start, settings)
+    except TimeoutError as error:
+        raise RendezvousTimeoutError(str(error)) from None
+    if rounds and rounds[-1].failed:
+        raise ChildFailedError(_name_of(entrypoint, args), rounds[-1].failed)
+    if code > 128 and not reason:
+        raise SignalException(f"Process {os.getpid()} got signal: {code - 128}", signal.Signals(code - 128))
+    if code:
+        raise RendezvousClosedError(reason or "the run has ended on another machine")
+    return rounds[-1].values() if rounds else {}
+
+
+__dir__ = make_module_dir(globals())

@@ -76,10 +76,8 @@ class _Pickler(pickle.Pickler):
         self._agent, self._peer, self._map = agent, peer, device_map
 
     def reducer_override(self, value: Any) -> Any:
-        from ._rref import RRef, unpickle_rref
-
-        if isinstance(value, RRef):
-            return unpickle_rref, value._share()
+        if hasattr(value.__class__, "_reduce_for_peer"):  # an RRef
+            return value._reduce_for_peer()
         if isinstance(value, Tensor) and value.device.type != "cpu":
             target = self._map.get(str(value.device))
             if target is None:
@@ -256,7 +254,7 @@ class Agent:
                 except Exception as error:  # a class that is not here: the caller's error
                     complete(future, None, error)
                     continue
-                complete(future, value, None) if kind == REPLY else complete(future, None, _make_error(*value))
+                complete(future, value, None) if kind == REPLY else complete(future, None, make_error(*value))
         except OSError:
             self._lose(channel.peer)
             channel.close()
@@ -481,7 +479,7 @@ class RemoteError(Exception):
     """An error as it travels: the text and the class."""
 
 
-def _make_error(text: str, kind: type[BaseException]) -> Exception:
+def make_error(text: str, kind: type[BaseException]) -> Exception:
     try:
         made = kind(text)
     except Exception as error:  # a class that takes other arguments

@@ -1,0 +1,57 @@
+"""Functions and commands that `test_launcher.py` launches."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torchlite as torch
+import torchlite.distributed as dist
+
+
+def reduced(start):
+    """The sum over the ranks, and the rank's own number."""
+    dist.init_process_group("gloo")
+    word = torch.full((2,), float(start + dist.get_rank()))
+    dist.all_reduce(word)
+    found = word.tolist(), dist.get_rank(), os.environ["LOCAL_RANK"]
+    dist.destroy_process_group()
+    return found
+
+
+def fails_on_rank_1(seconds):
+    """Rank 1 fails; rank 0 does not end by itself."""
+    if os.environ["RANK"] == "1":
+        raise ValueError("rank 1 cannot")
+    time.sleep(seconds)
+
+
+def fails_at_first(folder):
+    """The first attempt fails; how often it was restarted."""
+    Path(folder, os.environ["RANK"] + "-" + os.environ["TORCHELASTIC_RESTART_COUNT"]).touch()
+    if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        sys.exit(3)
+    return int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+
+
+def kills_itself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def says():
+    sys.stdout.write("to the output\nsecond line\n")
+    sys.stdout.flush()
+    sys.stderr.write("to the errors\n")
+
+
+def returns_what_cannot_be_pickled():
+    return lambda: 0
+
+
+def waits():
+    sys.stdout.write("started\n")
+    sys.stdout.flush()
+    time.sleep(60)

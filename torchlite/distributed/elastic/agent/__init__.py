@@ -1,0 +1,3 @@
+"""What watches the processes of a machine."""
+
+from . import server as server
