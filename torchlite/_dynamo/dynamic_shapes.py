@@ -36,6 +36,8 @@ class SizeVariants:
         self.calls: dict[SizeVariant, int] = {}
         self.variants: OrderedDict[SizeVariant, None] = OrderedDict()
         self.needed = needed
+        self.key: Any = None  # argument key of the calls that a program may serve together
+        self.shared: Any = None  # that program
         self.dropped = self.failed = 0
 
     def has(self, tensors: list, modes: tuple) -> bool:
@@ -47,10 +49,18 @@ class SizeVariants:
 
     def is_frequent(self, place: SizeVariant) -> bool:
         """Count a call of a size; return True once it is frequent enough to capture."""
+        return self.count(place) > self.needed and self.failed < _MAX_FAILURES
+
+    def count(self, place: SizeVariant) -> int:
+        """Count a call of a size and return the number of its calls."""
         if len(self.calls) >= _MAX_COUNTED_SIZES:
             self.calls.clear()
         count = self.calls[place] = self.calls.get(place, 0) + 1
-        return count > self.needed and self.failed < _MAX_FAILURES
+        return count
+
+    def is_due(self, place: SizeVariant) -> bool:
+        """True if the next call of a size is frequent enough to capture."""
+        return self.calls.get(place, 0) >= self.needed and self.failed < _MAX_FAILURES
 
     def keep(self, place: SizeVariant) -> SizeVariant | None:
         """Mark a size as recently used and return the size to evict. When more sizes are frequent than fit, raise the
