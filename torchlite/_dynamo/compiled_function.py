@@ -28,7 +28,7 @@ from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_ca
 from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
 from .constant_tensors import has_gradients
-from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, structure_key
+from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, layouts_of, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
@@ -168,6 +168,8 @@ class CompiledFunction:
         modes = _dispatch_state()
         found = self._replay_known_variant(key, tensors, modes, args, kwargs)
         if found is _NO_RESULT and self.structures and key not in self.eager:
+            found = self._replay_settled_size(key, tensors, modes, args, kwargs)
+        if found is _NO_RESULT and self.structures and key not in self.eager:
             found = self._call_with_dynamic_shape(key, tensors, objects, modes, args, kwargs)
         return self._run_new_key(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
 
@@ -185,6 +187,17 @@ class CompiledFunction:
                 continue
             self.replays += 1
             return result
+        return _NO_RESULT
+
+    def _replay_settled_size(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """Replay the program that serves several sizes, for a size that gets no program of its own."""
+        for variant in self.variants.get(key, ()):
+            sizes = variant.sizes
+            if sizes is not None and sizes.shared is not None:
+                replay = sizes.shared.settled.get(layouts_of(tensors))
+                if replay is not None and sizes.has(tensors, modes):
+                    self.replays += 1
+                    return replay((self.function, args, kwargs, variant), *tensors)
         return _NO_RESULT
 
     def find_array_replay(self, args: tuple) -> ArrayReplay | None:
@@ -241,6 +254,8 @@ class CompiledFunction:
             return _NO_RESULT
         replay = shared.find(place, tensors)
         if replay is not None:
+            if sizes.is_due(place):
+                shared.settle(place, replay)
             sizes.count(place)
             try:
                 result = replay((self.function, args, kwargs, sizes.variant), *tensors)

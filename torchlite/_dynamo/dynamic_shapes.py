@@ -45,7 +45,7 @@ class SizeVariants:
         return self.guard(*tensors) and modes == self.variant.modes and self.variant.is_same()
 
     def place_of(self, key: Any, tensors: list) -> SizeVariant:
-        return SizeVariant(key, id(self), tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors]))
+        return SizeVariant(key, id(self), layouts_of(tensors))
 
     def is_frequent(self, place: SizeVariant) -> bool:
         """Count a call of a size; return True once it is frequent enough to capture."""
@@ -76,6 +76,11 @@ class SizeVariants:
         if self.dropped % self.max_variants == 0:
             self.needed = 2 * self.needed or 1
         return gone
+
+
+def layouts_of(tensors: list) -> tuple:
+    """Return the shapes and strides of tensors."""
+    return tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors])
 
 
 def structure_key(key: Any) -> Any:

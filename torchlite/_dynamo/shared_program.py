@@ -52,6 +52,7 @@ class SharedProgram:
         self.simple = False  # passes whose kernels hold sizes are left out
         self.known: dict[Any, tuple] = {}  # integers by size
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # replays by size
+        self.settled: dict[tuple, Any] = {}  # those of frequent sizes, by shapes and strides
         self.formulas: _Formulas | None = None
         self.is_free = False  # True if formulas replace recordings
         self.recorded: dict[Any, tuple] = {}  # numbers of sizes that were recorded once
@@ -74,6 +75,12 @@ class SharedProgram:
                 self._learn(place, numbers)
                 self.inferred.add(place)
         return None if numbers is None else self._bind(place, numbers)
+
+    def settle(self, place: Any, replay: Any) -> None:
+        """Find a frequent size faster from now on: no program of its own will replace this one."""
+        if len(self.settled) >= _MAX_BOUND:
+            self.settled.clear()
+        self.settled[place.shapes] = replay
 
     def is_inferred(self, place: Any) -> bool:
         """True if no call of a size was recorded."""
@@ -163,7 +170,8 @@ class SharedProgram:
             optimized=template,
         )  # fmt: skip
         self.samples, self.template = samples, template
-        self.known, self.bound, self.formulas, self.recorded = {}, OrderedDict(), None, {}
+        self.known, self.bound, self.settled = {}, OrderedDict(), {}
+        self.formulas, self.recorded, self.inferred = None, {}, set()
         self._confirm(place, tuple([row[-1] for row in rows]), sample[0], [])
 
     def _fit(self, variant: Any) -> None:
@@ -191,6 +199,7 @@ class SharedProgram:
             self.recorded.clear()
             self.inferred.clear()
             self.bound.clear()
+            self.settled.clear()
         self.known[place] = numbers
 
     def _bind(self, place: Any, numbers: tuple) -> Any:
