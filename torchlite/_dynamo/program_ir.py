@@ -176,8 +176,10 @@ def is_same_step(x: Step, y: Step) -> bool:
 
 def is_same_kernel(a: Any, b: Any) -> bool:
     """True if two kernels are one function, or one method of one object."""
-    return a is b or getattr(a, "__self__", a) is getattr(b, "__self__", b) and getattr(a, "__func__", a) is getattr(
-        b, "__func__", b
+    return (
+        a is b
+        or getattr(a, "__self__", a) is getattr(b, "__self__", b)
+        and getattr(a, "__func__", a) is getattr(b, "__func__", b)
     )
 
 

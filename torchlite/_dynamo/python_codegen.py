@@ -113,8 +113,8 @@ def _check_shape(raw: Any, expected: tuple) -> None:
 
 def lower_to_python(name: str, program: Program, table: Any, scalars: set[int], publish: Any = None) -> Any:
     """Return the function of a program: takes its inputs and returns its output arrays. scalars: zero-dimensional
-    slots, whose kernels may return NumPy scalars. Integers that sizes give are parameters with defaults. Without `publish`, the function takes one list and empties it, so no
-    caller's frame keeps inputs alive.
+    slots, whose kernels may return NumPy scalars. Integers that sizes give are parameters with defaults. Without
+    `publish`, the function takes one list and empties it, so no caller's frame keeps inputs alive.
     """
     writer = SourceWriter(name, table)
     writer.space["publish"] = publish

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._dispatch.dispatch_state import GLOBALS
+from torchlite._dispatch.op_record import POINTWISE, REGISTRY
 from torchlite._symbolic_shapes import Expr
 
 from .program_ir import CapturedCall, Program, SizeNumber, Slot, Step, comparison_key, is_same_kernel
@@ -33,6 +34,15 @@ _READS_SIZES = frozenset("""
     is_same_size sym_size broadcast_shapes getattr vars dir eval exec locals globals attrgetter methodcaller __dict__
     __getattr__ __getattribute__ __len__ __sizeof__ range apply register_hook saved_tensors_hooks numpy __array__ repr
     str format tolist result_type infer_size unravel_index enumerate iter next hasattr
+""".split())  # fmt: skip
+# Ops that do the same for all sizes, and check no more than that sizes fit together; elementwise ops do too. Ops that
+# get positions or lengths (slices, pads, windows) do not: a position may be out of range for another size.
+_FREE_OF_SIZES = frozenset("""
+    _arange _cross_entropy _cross_entropy_backward _embedding_backward _full _layer_norm _layer_norm_backward
+    _linear_bias_grad _linear_input_grad _linear_weight_grad _log_softmax _log_softmax_backward _ones_like _rms_norm
+    _rms_norm_backward _sdpa _sdpa_backward _softmax _softmax_backward _view _zeros_like amax amin cat clone contiguous
+    copy_into embedding expand linear matmul mean permute reshape split_with_sizes stack sum to transpose unbind
+    unsqueeze
 """.split())  # fmt: skip
 
 
@@ -121,7 +131,7 @@ class SharedProgram:
         try:
             _check_same_call(self.samples[0][2], captured)
             if self.template is not None:
-                numbers: dict[int, int] = {}
+                numbers: dict[int, float] = {}
                 if _match_programs(self.template, programs, numbers):
                     self._confirm(place, tuple([numbers[i] for i in range(len(numbers))]), sizes, arguments)
                     if len(self.samples) < _SAMPLES and all(sizes != one for one, _, _ in self.samples):
@@ -178,7 +188,7 @@ class SharedProgram:
         """Find the formulas of the integers, and whether they replace recordings."""
         if len(self.samples) < _SAMPLES or self.template is None:
             return
-        self.is_free = _is_free_of_sizes(variant)
+        self.is_free = _is_free_of_sizes(variant, [captured for _, _, captured in self.samples])
         rows = _merge_programs([programs for _, programs, _ in self.samples])[1]
         self.formulas = _Formulas.fit([sizes for sizes, _, _ in self.samples], rows)
 
@@ -242,18 +252,33 @@ def _is_sharable(variant: Any) -> bool:
     return captured.backward is None or captured.backward.error is None
 
 
-def _is_free_of_sizes(variant: Any) -> bool:
-    """True if the function's own code reads no sizes, and a call has no effect but its results."""
+def _is_free_of_sizes(variant: Any, samples: list[CapturedCall]) -> bool:
+    """True if the function's own code reads no sizes, its ops do the same for all sizes, and a call has no effect but
+    its results.
+    """
     captured = variant.captured
+    if captured.bumps or captured.grads or any(_names_of(code) & _READS_SIZES for code in variant.state.codes):
+        return False
     inputs = {captured.memory.get(n) for n in captured.program.inputs}
     for step in captured.program.steps:
-        if not is_pure(step):
-            written = {captured.memory.get(n) for n in step.uses()}
-            if not only_mutates_args(step) or written & inputs or step.kind != "kernel":
-                return False
-    if captured.bumps or captured.grads:
-        return False
-    return not any(_names_of(code) & _READS_SIZES for code in variant.state.codes)
+        written = set() if is_pure(step) else {captured.memory.get(n) for n in step.uses()}
+        if written & inputs or not (is_pure(step) or only_mutates_args(step)):
+            return False
+    return all(_is_free(steps) for steps in zip(*map(_steps_of, samples), strict=True))
+
+
+def _steps_of(captured: CapturedCall) -> list[Step]:
+    backward = captured.backward
+    passes = [] if backward is None or backward.together is None else [backward.together, *backward.apart]
+    return [*captured.program.steps, *(step for one in passes for step in one.program.steps)]
+
+
+def _is_free(steps: tuple[Step, ...]) -> bool:
+    """True if a step of several sizes does the same for all others."""
+    op = REGISTRY.get(steps[0].name)
+    if steps[0].name == "split_with_sizes" and any(one.args != steps[0].args for one in steps[1:]):
+        return False  # more parts would be needed
+    return steps[0].name in _FREE_OF_SIZES or op is not None and bool(op.tags & POINTWISE)
 
 
 def _names_of(code: Any) -> set[str]:
@@ -373,7 +398,7 @@ def _merge_values(values: list, rows: dict) -> Any:
     return first
 
 
-def _match_programs(template: list[Program], programs: list[Program], numbers: dict[int, int]) -> bool:
+def _match_programs(template: list[Program], programs: list[Program], numbers: dict[int, float]) -> bool:
     """True if programs are those of the template for some integers, which are added to `numbers`."""
     return len(template) == len(programs) and all(
         _has_same_frame(a, b)
@@ -387,7 +412,7 @@ def _match_programs(template: list[Program], programs: list[Program], numbers: d
     )
 
 
-def _match_value(a: Any, b: Any, numbers: dict[int, int]) -> bool:
+def _match_value(a: Any, b: Any, numbers: dict[int, float]) -> bool:
     if a.__class__ is SizeNumber:
         return (b.__class__ is int or b.__class__ is float) and numbers.setdefault(a.number, b) == b
     if a.__class__ is not b.__class__:
