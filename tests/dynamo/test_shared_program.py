@@ -1,4 +1,4 @@
-"""One program for calls of several sizes: few programs, results of eager mode, and sizes that need programs of their own."""
+"""One program for calls of several sizes: few programs, results of eager mode, sizes with programs of their own."""
 
 from __future__ import annotations
 
