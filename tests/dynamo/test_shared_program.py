@@ -298,3 +298,29 @@ def test_a_frequent_size_gets_a_program_of_its_own_where_that_is_faster():
             small(torch.ones(n, 3, requires_grad=True))
     assert not [key for key in small.variants if key.__class__ is SizeVariant]
     assert len(shared(small).settled) == 2
+
+
+def test_code_that_was_not_walked_may_read_sizes():
+    @torch._dynamo.allow_in_graph
+    def last(x):
+        return x * 2 if x.shape[0] < 8 else x * 3
+
+    weight = torch.ones(3, requires_grad=True)
+    frame = CompiledFunction(lambda x: last(x * weight).exp(), "f")
+    for n in (4, 5, 6, 9, 10, 9, 10, 7, 9):
+        assert frame(torch.ones(n, 3)).tolist() == last(torch.ones(n, 3)).exp().tolist()
+
+
+def test_errors_that_the_function_handles():
+    weight = torch.ones(4, 3, requires_grad=True)
+
+    def f(x):
+        try:
+            return torch.nn.functional.embedding(x, weight).exp()
+        except IndexError:
+            return weight.sum() * 2
+
+    frame = CompiledFunction(f, "f")
+    for n in (4, 5, 6, 7, 8, 9):
+        x = torch.arange(n) // 2
+        assert frame(x).tolist() == f(x).tolist()

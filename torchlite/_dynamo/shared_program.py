@@ -33,7 +33,7 @@ _READS_SIZES = frozenset("""
     shape size len numel nelement stride strides nbytes storage storage_offset untyped_storage is_contiguous data_ptr
     is_same_size sym_size broadcast_shapes getattr vars dir eval exec locals globals attrgetter methodcaller __dict__
     __getattr__ __getattribute__ __len__ __sizeof__ range apply register_hook saved_tensors_hooks numpy __array__ repr
-    str format tolist result_type infer_size unravel_index enumerate iter next hasattr
+    str format tolist result_type infer_size length_hint enumerate iter next hasattr
 """.split())  # fmt: skip
 # Ops that do the same for all sizes, and check no more than that sizes fit together; elementwise ops do too. Ops that
 # get positions or lengths (slices, pads, windows) do not: a position may be out of range for another size.
@@ -256,8 +256,10 @@ def _is_free_of_sizes(variant: Any, samples: list[CapturedCall]) -> bool:
     """True if the function's own code reads no sizes, its ops do the same for all sizes, and a call has no effect but
     its results.
     """
-    captured = variant.captured
-    if captured.bumps or captured.grads or any(_names_of(code) & _READS_SIZES for code in variant.state.codes):
+    captured, state = variant.captured, variant.state
+    if state.allowed_codes or state.constant_codes:  # code that was not walked
+        return False
+    if captured.bumps or captured.grads or any(_names_of(code) & _READS_SIZES for code in state.codes):
         return False
     inputs = {captured.memory.get(n) for n in captured.program.inputs}
     for step in captured.program.steps:
