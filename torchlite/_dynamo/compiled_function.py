@@ -259,10 +259,10 @@ class CompiledFunction:
             sizes.count(place)
             try:
                 result = replay((self.function, args, kwargs, sizes.variant), *tensors)
-            except Exception:
+            except Exception:  # whatever it is, the function raises it as well, or handles it
                 if not shared.is_inferred(place):
                     raise
-                return self.function(*args, **kwargs)  # it raises the error, or handles it
+                return self.function(*args, **kwargs)
             self.replays += 1
             return result
         if THREAD_STATE.stance in _NO_RECOMPILE_STANCES or not shared.wants(tensors, sizes.calls.get(place, 0)):
