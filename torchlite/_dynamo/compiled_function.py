@@ -28,7 +28,7 @@ from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_ca
 from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
 from .constant_tensors import has_gradients
-from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, structure_key
+from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, layouts_of, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
@@ -37,6 +37,7 @@ from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
 from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
+from .shared_program import SharedProgram
 from .tensor_guards import TensorSource, compile_tensor_guard
 
 
@@ -107,6 +108,7 @@ class CompiledFunction:
     most_steps = math.inf  # kernels of a call that is recorded
     is_part = False  # its calls are steps of another function's program
     keeps_reads = True  # reads of elements are guards or results, not graph breaks
+    shares_sizes = True  # a program may serve several sizes
     splits = True  # a call that cannot be captured runs in parts
     is_of_inference = False  # replays without gradients have all passes, also without constants
 
@@ -166,6 +168,8 @@ class CompiledFunction:
         modes = _dispatch_state()
         found = self._replay_known_variant(key, tensors, modes, args, kwargs)
         if found is _NO_RESULT and self.structures and key not in self.eager:
+            found = self._replay_settled_size(key, tensors, modes, args, kwargs)
+        if found is _NO_RESULT and self.structures and key not in self.eager:
             found = self._call_with_dynamic_shape(key, tensors, objects, modes, args, kwargs)
         return self._run_new_key(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
 
@@ -183,6 +187,17 @@ class CompiledFunction:
                 continue
             self.replays += 1
             return result
+        return _NO_RESULT
+
+    def _replay_settled_size(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+        """Replay the program that serves several sizes, for a size that gets no program of its own."""
+        for variant in self.variants.get(key, ()):
+            sizes = variant.sizes
+            if sizes is not None and sizes.shared is not None:
+                replay = sizes.shared.settled.get(layouts_of(tensors))
+                if replay is not None and sizes.has(tensors, modes):
+                    self.replays += 1
+                    return replay((self.function, args, kwargs, variant), *tensors)
         return _NO_RESULT
 
     def find_array_replay(self, args: tuple) -> ArrayReplay | None:
@@ -209,6 +224,10 @@ class CompiledFunction:
             found = self._replay_known_variant(place, tensors, modes, args, kwargs)
             if found is not _NO_RESULT:
                 return found
+        elif sizes.shared is not None and place.key == sizes.key and place not in self.eager:
+            found = self._call_shared_program(sizes, place, tensors, objects, modes, args, kwargs)
+            if found is not _NO_RESULT:
+                return found
         variants = len(self.variants.get(place, ()))
         if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._recompile_limit():
             return self.function(*args, **kwargs)
@@ -223,6 +242,35 @@ class CompiledFunction:
                 self.variants.pop(gone, None)
         else:
             sizes.failed += 1
+        return result
+
+    def _call_shared_program(
+        self, sizes: SizeVariants, place: SizeVariant, tensors: list, objects: list, modes: tuple, args: tuple,
+        kwargs: dict,
+    ) -> Any:  # fmt: skip
+        """Replay the program that serves several sizes, or record the call for it."""
+        shared: Any = sizes.shared
+        if sizes.is_due(place) and shared.serves_for_now(tensors):
+            return _NO_RESULT
+        replay = shared.find(place, tensors)
+        if replay is not None:
+            if sizes.is_due(place):
+                shared.settle(place, replay)
+            sizes.count(place)
+            try:
+                result = replay((self.function, args, kwargs, sizes.variant), *tensors)
+            except Exception:  # whatever it is, the function raises it as well, or handles it
+                if not shared.is_inferred(place):
+                    raise
+                return self.function(*args, **kwargs)
+            self.replays += 1
+            return result
+        if THREAD_STATE.stance in _NO_RECOMPILE_STANCES or not shared.wants(tensors, sizes.calls.get(place, 0)):
+            return _NO_RESULT
+        sizes.count(place)
+        result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
+        for variant in self.variants.pop(place, ()):
+            shared.add(place, tensors, variant)
         return result
 
     def _note_numbers(self, args: tuple) -> None:
@@ -319,6 +367,9 @@ class CompiledFunction:
         can_record = getattr(table.backend, "can_record", None)
         holds_memory = can_record is not None and can_record(self.mode or "default")
         sizes = variant.sizes = SizeVariants(variant, guard, holds_memory, self.needed)
+        if self.shares_sizes and not self.is_within:
+            sizes.key = key
+            sizes.shared = SharedProgram(_make_identifier(self.name), self.mode or "default", table, variant, tensors)
         self.structures.setdefault(self.structure_key(key), []).append(sizes)
 
     def _prepare_variant(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:

@@ -36,6 +36,8 @@ class SizeVariants:
         self.calls: dict[SizeVariant, int] = {}
         self.variants: OrderedDict[SizeVariant, None] = OrderedDict()
         self.needed = needed
+        self.key: Any = None  # argument key of the calls that a program may serve together
+        self.shared: Any = None  # that program
         self.dropped = self.failed = 0
 
     def has(self, tensors: list, modes: tuple) -> bool:
@@ -43,14 +45,22 @@ class SizeVariants:
         return self.guard(*tensors) and modes == self.variant.modes and self.variant.is_same()
 
     def place_of(self, key: Any, tensors: list) -> SizeVariant:
-        return SizeVariant(key, id(self), tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors]))
+        return SizeVariant(key, id(self), layouts_of(tensors))
 
     def is_frequent(self, place: SizeVariant) -> bool:
         """Count a call of a size; return True once it is frequent enough to capture."""
+        return self.count(place) > self.needed and self.failed < _MAX_FAILURES
+
+    def count(self, place: SizeVariant) -> int:
+        """Count a call of a size and return the number of its calls."""
         if len(self.calls) >= _MAX_COUNTED_SIZES:
             self.calls.clear()
         count = self.calls[place] = self.calls.get(place, 0) + 1
-        return count > self.needed and self.failed < _MAX_FAILURES
+        return count
+
+    def is_due(self, place: SizeVariant) -> bool:
+        """True if the next call of a size is frequent enough to capture."""
+        return self.calls.get(place, 0) >= self.needed and self.failed < _MAX_FAILURES
 
     def keep(self, place: SizeVariant) -> SizeVariant | None:
         """Mark a size as recently used and return the size to evict. When more sizes are frequent than fit, raise the
@@ -66,6 +76,11 @@ class SizeVariants:
         if self.dropped % self.max_variants == 0:
             self.needed = 2 * self.needed or 1
         return gone
+
+
+def layouts_of(tensors: list) -> tuple:
+    """Return the shapes and strides of tensors."""
+    return tuple([(t._tl_array.shape, t._tl_array.strides) for t in tensors])
 
 
 def structure_key(key: Any) -> Any:

@@ -92,6 +92,7 @@ class InferenceFunction(CompiledFunction):
     warns = False
     splits = False
     is_of_inference = True
+    shares_sizes = False  # the code of a loaded module, which may read sizes, is not among the state's
 
     def __init__(self, module: Any, function: Any, names: tuple[str, ...] = ()) -> None:
         self.module, self.names = weakref.ref(module), names

@@ -32,6 +32,13 @@ class Slot:
     number: int
 
 
+@dataclass(frozen=True)
+class SizeNumber:
+    """Reference to an integer that a size gives to a program, by number (`shared_program.py`)."""
+
+    number: int
+
+
 @dataclass
 class Step:
     """A kernel call. Arrays in `args` and `kwargs` are Slots; `out` is a Slot or a tuple of Slots and None.
@@ -158,7 +165,7 @@ def is_same_program(a: Program, b: Program) -> bool:
 
 def is_same_step(x: Step, y: Step) -> bool:
     """True if two steps are equal."""
-    if x.kernel is not y.kernel and not _is_same_method(x.kernel, y.kernel):
+    if not is_same_kernel(x.kernel, y.kernel):
         return False
     if (x.name, x.kind, x.out, x.grads) != (y.name, y.kind, y.out, y.grads):
         return False
@@ -167,9 +174,12 @@ def is_same_step(x: Step, y: Step) -> bool:
     return comparison_key(x.args) == comparison_key(y.args) and comparison_key(x.kwargs) == comparison_key(y.kwargs)
 
 
-def _is_same_method(a: Any, b: Any) -> bool:
-    return getattr(a, "__self__", a) is getattr(b, "__self__", b) and getattr(a, "__func__", a) is getattr(
-        b, "__func__", b
+def is_same_kernel(a: Any, b: Any) -> bool:
+    """True if two kernels are one function, or one method of one object."""
+    return (
+        a is b
+        or getattr(a, "__self__", a) is getattr(b, "__self__", b)
+        and getattr(a, "__func__", a) is getattr(b, "__func__", b)
     )
 
 

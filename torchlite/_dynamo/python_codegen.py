@@ -10,7 +10,7 @@ import numpy as np
 from torchlite._types.python_source import is_identifier
 
 from .compile_source import define_function
-from .program_ir import Program, Slot, Step, variable_name
+from .program_ir import Program, SizeNumber, Slot, Step, variable_name
 
 
 class ReplayMiss(Exception):
@@ -31,6 +31,7 @@ class SourceWriter:
         }
         self.space[name] = None  # reserves the function's name
         self.named: dict[int, str] = {}
+        self.numbers: dict[int, None] = {}  # integers that sizes give
         self.lines: list[str] = []
 
     def object(self, value: Any, hint: str) -> str:
@@ -51,6 +52,9 @@ class SourceWriter:
         cls = value.__class__
         if cls is Slot:
             return variable_name(value.number)
+        if cls is SizeNumber:
+            self.numbers[value.number] = None
+            return f"n{value.number}"
         if cls in (bool, int, str, bytes) or value is None or value is Ellipsis:
             return "..." if value is Ellipsis else repr(value)
         if cls is float and value == value and abs(value) != float("inf"):
@@ -109,8 +113,8 @@ def _check_shape(raw: Any, expected: tuple) -> None:
 
 def lower_to_python(name: str, program: Program, table: Any, scalars: set[int], publish: Any = None) -> Any:
     """Return the function of a program: takes its inputs and returns its output arrays. scalars: zero-dimensional
-    slots, whose kernels may return NumPy scalars. Without `publish`, the function takes one list and empties it, so no
-    caller's frame keeps inputs alive.
+    slots, whose kernels may return NumPy scalars. Integers that sizes give are parameters with defaults. Without
+    `publish`, the function takes one list and empties it, so no caller's frame keeps inputs alive.
     """
     writer = SourceWriter(name, table)
     writer.space["publish"] = publish
@@ -139,8 +143,11 @@ def lower_to_python(name: str, program: Program, table: Any, scalars: set[int], 
         names = "".join(f"{variable_name(number)}, " for number in program.inputs)
         writer.lines[:0] = [f"({names}) = given", "given.clear()"] if names else []
         parameters = "given"
+    parameters += "".join(f", n{number}=0" for number in writer.numbers)
     text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in writer.lines)
-    return define_function(name, text, writer.space)
+    function: Any = define_function(name, text, writer.space)
+    function.numbers = tuple(writer.numbers)
+    return function
 
 
 def last_uses_by_step(program: Program) -> dict[int, list[int]]:

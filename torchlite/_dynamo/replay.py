@@ -77,13 +77,21 @@ def _find_overwritten_grads(program: Program, grads: dict[int, int | None]) -> t
 
 
 def run_passes(
-    program: Program, captured: CapturedCall, table: Any, mode: str, arrays: list[Any] | None = None
+    program: Program,
+    captured: CapturedCall,
+    table: Any,
+    mode: str,
+    arrays: list[Any] | None = None,
+    keeps_sizes: bool = False,
 ) -> Program:
-    """Return the optimized program. arrays: the inputs of a captured call, for a trial run."""
+    """Return the optimized program. arrays: the inputs of a captured call, for a trial run. keeps_sizes: leave out
+    passes that make kernels or constants for one size.
+    """
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     dequantized = {} if arrays is None else find_dequantized(program)
-    program = fold_constants(program, memory, table)
+    if not keeps_sizes:
+        program = fold_constants(program, memory, table)
     only_computes = arrays is not None and is_free_of_strides(program)
     if only_computes and _widens_half(table):
         program = widen_half_precision(program, layouts, memory, table)
@@ -116,8 +124,9 @@ def run_passes(
         program = bind_chains(eliminate_integer_casts(program, layouts, table), layouts, table.backend)
         program = end_in_chains(program, layouts)
     program, layouts = save_derivatives(program, layouts, memory, table)
-    program = eliminate_cat(program, layouts, memory, table.backend)
-    program = fuse_pointwise(program, layouts, table.backend)
+    if not keeps_sizes:
+        program = eliminate_cat(program, layouts, memory, table.backend)
+        program = fuse_pointwise(program, layouts, table.backend)
     program = fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
     return program if arrays is None else bind_kernels(program, layouts, table.backend)
 
@@ -136,31 +145,38 @@ def compile_replay(
     mode: str = "default",
     constants: Collection[int] = (),
     trial: list | None = None,
+    optimized: list[Program] | None = None,
 ) -> Any:
     """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
     its result. constants: places of sources whose tensors are constants. trial: the tensors from outside of a call
-    without gradients, for a trial run.
+    without gradients, for a trial run. optimized: the programs of the call and of its backward passes, if passes have
+    run.
     """
     program, backward = captured.program, captured.backward
     inputs = [n for n in program.inputs if n not in constants]
     held = {n: sources[n].held._tl_array for n in constants}
     arrays = None if trial is None else [trial[n]._tl_array for n in inputs]
-    program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
+    if optimized is None:
+        program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
+    else:
+        program = optimized[0]
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
-    space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}
+    space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": ReplayEpilogue(captured, table)}
     for k, source in enumerate(sources):
         if source.held is not None and k not in constants:
             space[f"held{k}"] = source.held
     if backward is not None and backward.together is not None:
 
-        def lower_backward(one: CapturedPass) -> Any:
-            return lower_to_python(
-                f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars
-            )
+        def lower_backward(one: CapturedPass, place: int) -> Any:
+            if optimized is None:
+                program = run_passes(one.program, captured, table, mode)
+            else:
+                program = optimized[place]
+            return lower_to_python(f"{name}_backward", program, table, captured.scalars)
 
-        backward.together.run = lower_backward(backward.together)
-        for one in backward.apart:
-            one.run = _compile_lazily(functools.partial(lower_backward, one))
+        backward.together.run = lower_backward(backward.together, 1)
+        for place, one in enumerate(backward.apart, 2):
+            one.run = _compile_lazily(functools.partial(lower_backward, one, place))
     names = "".join(f"{'None' if k in constants else source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources) if k not in constants]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
@@ -174,7 +190,7 @@ def compile_replay(
         f"    return finish(again, outside, run_quietly(forward, {''.join(given)}outside))\n"
     )
     run = define_function("replay", text, space)
-    run.forward = forward  # type: ignore[attr-defined]
+    run.forward, run.captured = forward, captured  # type: ignore[attr-defined]
     run.on_arrays = functools.cache(  # type: ignore[attr-defined]
         functools.partial(_make_array_replay, captured, sources, arguments, program, forward, table)
     )
@@ -230,7 +246,12 @@ def _make_array_replay(
 def _compile_lazily(write: Callable[[], Any]) -> Any:
     """Return a function that is compiled at its first call: most results never need gradients."""
     written = functools.cache(write)
-    return lambda given: written()(given)
+
+    def run(given: list) -> Any:
+        return written()(given)
+
+    run.written = written  # type: ignore[attr-defined]
+    return run
 
 
 def _is_fresh_result(result: ResultSpec) -> bool:
@@ -247,7 +268,7 @@ def _is_fresh_result(result: ResultSpec) -> bool:
     )
 
 
-class _ReplayEpilogue:
+class ReplayEpilogue:
     """Work after the kernels of a replay: tensors over the arrays, version counters, gradients, autograd node."""
 
     def __init__(self, captured: CapturedCall, table: Any) -> None:
