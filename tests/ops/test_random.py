@@ -393,6 +393,13 @@ def test_poisson_in_bulk_is_poisson_one_by_one(rates):
         rate = torch.from_numpy(rates.copy())
         drawn = torch.poisson(rate, generator=bulk)
         assert torch.equal(drawn, torch.cat([torch.poisson(part, generator=single) for part in rate.split(40)]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("rates", [[float("nan")], [1.0, float("nan")], [float("nan")] * 1000, [-1.0, 1.0]])
+def test_poisson_rates_that_are_no_rates(rates, dtype):
+    with pytest.raises(RuntimeError, match="invalid Poisson rate, expected rate to be non-negative"):
+        torch.poisson(torch.tensor(rates, dtype=dtype))
         assert torch.equal(bulk.get_state(), single.get_state())
 
 
