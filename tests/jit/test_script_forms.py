@@ -526,7 +526,7 @@ def test_generator_expressions_are_lists():
 
 
 def test_traced_functions_keep_their_tensors_in_other_programs():
-    """The tensors follow those of the program that a traced function joins. It joins once, however often it is called."""
+    """Its tensors follow those of the program that it joins. It joins once, however often it is called."""
     ten, hundreds = torch.tensor([10.0]), torch.tensor([200.0])
     first = torch.jit.trace(lambda x: x + ten, torch.ones(1))
     second = torch.jit.trace(lambda x: x + hundreds, torch.ones(1))

@@ -393,6 +393,7 @@ def test_poisson_in_bulk_is_poisson_one_by_one(rates):
         rate = torch.from_numpy(rates.copy())
         drawn = torch.poisson(rate, generator=bulk)
         assert torch.equal(drawn, torch.cat([torch.poisson(part, generator=single) for part in rate.split(40)]))
+        assert torch.equal(bulk.get_state(), single.get_state())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
@@ -400,7 +401,6 @@ def test_poisson_in_bulk_is_poisson_one_by_one(rates):
 def test_poisson_rates_that_are_no_rates(rates, dtype):
     with pytest.raises(RuntimeError, match="invalid Poisson rate, expected rate to be non-negative"):
         torch.poisson(torch.tensor(rates, dtype=dtype))
-        assert torch.equal(bulk.get_state(), single.get_state())
 
 
 def test_permutations_are_exchanges_one_after_the_other():
