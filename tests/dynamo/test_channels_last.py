@@ -143,6 +143,25 @@ def test_ops_between_convolutions(always, case, batch):
     assert "_last_convolution" in text
 
 
+MEANS = {
+    "of each channel": (lambda y: y.mean((2, 3), True), True),
+    "of each channel, dimensions from the end": (lambda y: y.mean((-1, -2), True), True),
+    "of each channel, without its dimensions": (lambda y: y.mean((2, 3))[..., None, None], False),
+    "of rows": (lambda y: y.mean((3,), True), False),
+    "of columns and channels": (lambda y: y.mean((1, 2), True).expand(-1, 16, -1, -1), False),
+    "of all dimensions but one": (lambda y: y.mean((0, 2, 3), True), False),
+    "in another dtype": (lambda y: y.mean((2, 3), True, dtype=torch.float64).float(), False),
+}
+
+
+@pytest.mark.parametrize("case", MEANS)
+def test_means_between_convolutions(always, case):
+    mean, converted = MEANS[case]
+    torch.manual_seed(0)
+    net = Network(lambda m, x: m[1](mean(m[0](x))).exp(), conv(16, 16), conv(16, 16, 1))
+    assert ("_last_mean" in replayed(net, torch.randn(2, 16, 11, 12))) == converted
+
+
 def test_images_with_channels_last(always):
     """Of a loaded module, results of optimized calls are row-major."""
     net = Network(lambda m, x: m[1](m[0](x).relu()), conv(16, 24), conv(24, 16))

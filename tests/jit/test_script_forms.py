@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import types
+import zipfile
 from typing import NamedTuple, Union
 
 import pytest
@@ -522,3 +523,25 @@ def test_generator_expressions_are_lists():
     assert torch.jit.script(on_one_device)([torch.ones(1), torch.ones(2)]) is True
     assert torch.jit.script(joined)(["a", "b"]) == "a!,b!"
     assert torch.jit.script(doubled)([1, 2]) == 6
+
+
+def test_traced_functions_keep_their_tensors_in_other_programs():
+    """Its tensors follow those of the program that it joins. It joins once, however often it is called."""
+    ten, hundreds = torch.tensor([10.0]), torch.tensor([200.0])
+    first = torch.jit.trace(lambda x: x + ten, torch.ones(1))
+    second = torch.jit.trace(lambda x: x + hundreds, torch.ones(1))
+
+    def both(x):
+        return second(first(x)) * 2 + first(x) + second(x)
+
+    scripted = torch.jit.script(both)
+    file = io.BytesIO()
+    torch.jit.save(scripted, file)
+    file.seek(0)
+    for program in (scripted, torch.jit.load(file)):
+        assert program(torch.ones(1)).item() == 211 * 2 + 11 + 201
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        code = "".join(archive.read(name).decode() for name in names if name.endswith(".py"))
+    assert code.count("def _lambda(") == 2
+    assert sum("/constants/" in name for name in names) == 2

@@ -268,6 +268,32 @@ CASES = [
         "weights should be 1-d and have the same length as input",
     ),
     ("torch.bincount(I([1]),minlength=-1)", "RuntimeError", "minlength should be >= 0"),
+    (
+        "torch.bincount(I([0,2**63-1]))",
+        "RuntimeError",
+        "maximum value of input overflowed, it should be < 9223372036854775807 but got 9223372036854775807",
+    ),
+    (
+        "torch.bincount(I([2**63-1]),I([1.]),minlength=3)",
+        "RuntimeError",
+        "maximum value of input overflowed, it should be < 9223372036854775807 but got 9223372036854775807",
+    ),
+    (
+        "torch.prelu(x[0],x[:2,:2])",
+        "RuntimeError",
+        "Mismatch of parameter numbers and input channel size. Found parameter numbers = 4 and channel size = 1.",
+    ),
+    ("torch.prelu(x[0,0],x[:2,:2])", "RuntimeError", "Not allow zero-dim input tensor."),
+    (
+        "torch.prelu(x,x[:2,:2])",
+        "RuntimeError",
+        "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = 2",
+    ),
+    (
+        "torch.prelu(x,x[:1,:1])",
+        "RuntimeError",
+        "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = 2",
+    ),
     ("torch.bucketize(x,x)", "RuntimeError", "boundaries tensor must be 1 dimension, but got dim(2)"),
     (
         "torch.searchsorted(I([1.,2.]),x,right=True,side='left')",

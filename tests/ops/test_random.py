@@ -396,6 +396,13 @@ def test_poisson_in_bulk_is_poisson_one_by_one(rates):
         assert torch.equal(bulk.get_state(), single.get_state())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("rates", [[float("nan")], [1.0, float("nan")], [float("nan")] * 1000, [-1.0, 1.0]])
+def test_poisson_rates_that_are_no_rates(rates, dtype):
+    with pytest.raises(RuntimeError, match="invalid Poisson rate, expected rate to be non-negative"):
+        torch.poisson(torch.tensor(rates, dtype=dtype))
+
+
 def test_permutations_are_exchanges_one_after_the_other():
     for n in (2, 255, 256, 257, 300, 20000, 50000):
         g, words = (torch.Generator().manual_seed(n) for _ in range(2))

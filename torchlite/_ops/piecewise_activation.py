@@ -388,8 +388,6 @@ def prelu(F, input, weight):
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"
         )
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     count = weight.numel()
     if count != 1:
         if input.ndim == 0:
@@ -400,6 +398,8 @@ def prelu(F, input, weight):
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and "
                 f"channel size = {channels}."
             )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     refuse_kinds(input.dtype, "prelu_cpu", BOOL, INT, COMPLEX)
     return F._prelu(input, _prelu_weight(F, input, weight) if count != 1 else F.reshape(weight, (1,) * input.ndim))
 

@@ -19,7 +19,7 @@ _MOST_INLINE = 1 << 15  # bytes; a packet must fit the socket's buffer, 200 KiB 
 _PACKET = _MOST_INLINE + (1 << 13)  # with the sizes of its parts, of which 500 fit
 _ALIGNMENT = 64  # of each array
 _MOST_PARTS = 500  # of one call of `writev`; the system's limit is 1,024
-_HEAD = struct.Struct("<?I")  # whether the rest is in memory, and the number of parts
+_HEAD = struct.Struct("<I")  # the number of parts
 
 
 class Message:
@@ -31,13 +31,13 @@ class Message:
         parts = [memoryview(body), *(buffer.raw() for buffer in buffers)]
         sizes = [len(part) for part in parts]
         shared = sum(sizes) + _ALIGNMENT * len(sizes) > _MOST_INLINE
-        head = _HEAD.pack(shared, len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)
+        head = _HEAD.pack(len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes)
         self._descriptor = -1
         if not shared:
             self._packet = b"".join(_padded([memoryview(head), *parts]))
             return
         # With very many arrays their sizes are the shared part's beginning.
-        self._packet = _HEAD.pack(True, len(sizes))
+        self._packet = _HEAD.pack(len(sizes))
         self._descriptor = os.memfd_create("torchlite-serve", os.MFD_CLOEXEC)
         try:
             _write_all(self._descriptor, _padded([memoryview(head), *parts]))
@@ -127,7 +127,7 @@ def _receive_packet(channel: socket.socket, flags: int) -> tuple[memoryview, lis
 
 
 def _parts_of(data: memoryview) -> list[memoryview]:
-    _, count = _HEAD.unpack_from(data)
+    (count,) = _HEAD.unpack_from(data)
     sizes = struct.unpack_from(f"<{count}Q", data, _HEAD.size)
     place = _HEAD.size + 8 * count
     parts = []

@@ -178,6 +178,10 @@ def bincount(input, weights=None, minlength=0):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{word}'")
     if input.ndim != 1 or (input.size and int(input.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    # NumPy writes outside its memory if the length overflows.
+    most = (1 << 63) - 1
+    if input.size and int(input.max()) >= most:
+        raise RuntimeError(f"maximum value of input overflowed, it should be < {most} but got {int(input.max())}")
     if weights is None:
         return xp.bincount(input.astype(xp.int64), minlength=minlength).astype(xp.int64)
     if weights.shape != input.shape:

@@ -87,7 +87,7 @@ def _sample_poisson(rate: float, uniform: _Uniforms) -> float:
 
 
 def _random_poisson(rate, generator: Engine):
-    if rate.size and rate.min() < 0:
+    if rate.size and not rate.min() >= 0:  # or NaN
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     out = np.empty(rate.shape)
     rates = np.ascontiguousarray(rate, np.float64)

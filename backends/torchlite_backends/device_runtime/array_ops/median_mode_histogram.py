@@ -119,7 +119,10 @@ def bincount(input, weights=None, minlength=0):
     if weights is not None and weights.shape != input.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     kind = "i64" if weights is None else "f32" if weights.kind == "f32" else "f64"
-    size = max(int(to_numpy(amax(input))) + 1 if input.size else 0, minlength)
+    largest, most = int(to_numpy(amax(input))) if input.size else -1, (1 << 63) - 1
+    if largest >= most:
+        raise RuntimeError(f"maximum value of input overflowed, it should be < {most} but got {largest}")
+    size = max(largest + 1, minlength)
     if not input.size or not size:
         return fill_with(empty(input.device, (size,), kind), 0)
     return _compute_histogram(
