@@ -10,11 +10,10 @@ import math
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite_backends.array.gather_scatter import add_scattered
+from torchlite_backends.array.gather_scatter import add_scattered, write_slices
 from torchlite_backends.array.gather_scatter import gather as _shared_gather
 from torchlite_backends.array.gather_scatter import index_select as _shared_index_select
 from torchlite_backends.array.gather_scatter import scatter_add as _scatter_add
-from torchlite_backends.array.gather_scatter import write_slices
 from torchlite_backends.array.index import _index as _shared_index
 from torchlite_backends.array.index import _setitem_ as _shared_setitem_
 
