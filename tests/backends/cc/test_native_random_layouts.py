@@ -364,7 +364,7 @@ DRAWN = {
     "div": _half_pair, "_grid_sample": _grid,
     "_max_pool": _max_pool, "_avg_pool": _avg_pool,
     "nansum": _trailing, "prod": _trailing_one, "_adaptive_avg_pool": _whole_planes, "flip": _flip, "nextafter": _next,
-    "erfc": lambda draw: _many(draw)[:1], "special_ndtr": lambda draw: _many(draw)[:1], "erfinv": _inner,
+    **dict.fromkeys(("erfc", "special_ndtr", "sin", "cos"), lambda draw: _many(draw)[:1]), "erfinv": _inner,
     "sqrt": _positive_halves, "_clamp_scalars": lambda draw: (*_halves(draw), -0.7, draw.one_of((None, 1.5))),
     "_clamp_scalars_": lambda draw: (*_halves(draw), -0.7, draw.one_of((None, 1.5))),
     "maximum": _half_extremes, "minimum": _half_extremes,
