@@ -176,26 +176,13 @@ ENTRY(cosines, Turns)
 )
 
 
-def _make_turn_kernel(op: str, name: str) -> Any:
-    native = NativeKernel(_TURNS_SOURCE, name, "QQq")
+def _make_kernel(op: str, name: str, text: str = _SOURCE, dtype: np.dtype = F32) -> Any:
+    native = NativeKernel(text, name, "QQq")
 
     def kernel(device: Any, input: Any) -> Any:
-        if input.dtype != F64 or input.size < _LEAST or not input.flags.c_contiguous:
+        if input.dtype != dtype or input.size < _LEAST or not input.flags.c_contiguous:
             return None
-        out = np.empty(input.shape, F64)
-        return out if native(device, -(-input.size // _BLOCK), 16 * input.nbytes, input, out, input.size) else None
-
-    kernel.__name__ = kernel.__qualname__ = op
-    return kernel
-
-
-def _make_kernel(op: str, name: str) -> Any:
-    native = NativeKernel(_SOURCE, name, "QQq")
-
-    def kernel(device: Any, input: Any) -> Any:
-        if input.dtype != F32 or input.size < _LEAST or not input.flags.c_contiguous:
-            return None
-        out = np.empty(input.shape, F32)
+        out = np.empty(input.shape, dtype)
         # These take ten times as long as a copy.
         return out if native(device, -(-input.size // _BLOCK), 16 * input.nbytes, input, out, input.size) else None
 
@@ -220,7 +207,7 @@ def nextafter(device: Any, input: Any, other: Any) -> Any:
 
 kernels = {
     "nextafter": nextafter,
-    "sin": _make_turn_kernel("sin", "sines"),
-    "cos": _make_turn_kernel("cos", "cosines"),
+    "sin": _make_kernel("sin", "sines", _TURNS_SOURCE, F64),
+    "cos": _make_kernel("cos", "cosines", _TURNS_SOURCE, F64),
     **{op: _make_kernel(op, name) for op, name in (("erfc", "erfc"), ("erfinv", "erfinv"), ("special_ndtr", "ndtr"))},
 }
