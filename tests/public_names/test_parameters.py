@@ -119,6 +119,9 @@ KNOWN = {
     "onnx.utils export",
     # Methods that take any arguments in order to refuse them.
     "torch UntypedStorage.share_memory_", "jit RecursiveScriptModule.bfloat16", "jit RecursiveScriptModule.to_empty",
+    # Wrappers of C++ methods, which take nothing.
+    *(f"distributed.rpc RRef.{name}" for name in
+      ("confirmed_by_owner", "is_owner", "local_value", "owner", "owner_name")),
 }  # fmt: skip
 
 

@@ -36,10 +36,11 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         init_method: Where the ranks meet, as for `init_process_group`.
         device_maps: For each callee's name, a dict from devices here to devices there.
         devices: Not supported: devices follow from the maps.
+        _transports: Not supported, as ``_channels``: messages travel over TCP.
 
     Raises:
         ValueError: A map has one target for two devices, or ``num_worker_threads`` is not positive.
-        NotImplementedError: ``devices`` is given.
+        NotImplementedError: ``devices``, ``_transports`` or ``_channels`` is given.
 
     Example:
         >>> torch.distributed.rpc.TensorPipeRpcBackendOptions(num_worker_threads=4).num_worker_threads
@@ -54,12 +55,18 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         init_method: str = constants.DEFAULT_INIT_METHOD,
         device_maps: dict[str, dict[Any, Any]] | None = None,
         devices: list[Any] | None = None,
+        _transports: list[str] | None = None,
+        _channels: list[str] | None = None,
     ) -> None:
         super().__init__(rpc_timeout, init_method)
         if num_worker_threads <= 0:
             raise ValueError(f"num_worker_threads must be positive, got {num_worker_threads}")
-        if devices:
-            raise NotImplementedError("TensorPipeRpcBackendOptions: devices is not supported; give device_maps")
+        for option, value in (("devices", devices), ("_transports", _transports), ("_channels", _channels)):
+            if value:
+                raise NotImplementedError(
+                    f"TensorPipeRpcBackendOptions: {option} is not supported; messages travel over TCP, and devices "
+                    "follow from device_maps"
+                )
         self.num_worker_threads = num_worker_threads
         self.device_maps: dict[str, dict[Any, Any]] = {}
         for name, pairs in (device_maps or {}).items():
