@@ -82,8 +82,9 @@ class Engine:
             self._draw = np.random.Generator(self._twister).integers
         self.manual_seed(seed)
 
-    def __del__(self, spare: list = _spare_twisters) -> None:
-        if len(spare) < _SPARE and hasattr(self, "_draw"):
+    def __del__(self, spare: list = _spare_twisters, most: int = _SPARE) -> None:
+        # Defaults, because the module's names are None for an engine that goes at the end of the interpreter.
+        if len(spare) < most and hasattr(self, "_draw"):
             spare.append((self._twister, self._draw))
 
     def manual_seed(self, seed: int) -> None:
