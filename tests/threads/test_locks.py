@@ -30,6 +30,8 @@ EXCEPTIONS = {
         "of the launcher, which starts programs by exec alone"
     ),
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
+    "torchlite.distributed.rpc._agent:Agent.__init__": OF_A_GROUP,
+    "torchlite.distributed.rpc._channel:Channel.__init__": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,
     "torchlite.serve._worker_process:_Model.__init__": "a template forks with one thread alone, and holds no lock then",

@@ -38,6 +38,7 @@ ALLOWED = {
     ("backends/torchlite_backends/array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py",
     "FunctionType"),
     ("torchlite/_dispatch/op_functions.py", "FunctionType"), ("torchlite/_dynamo/parted_function.py", "FunctionType"),
+    ("torchlite/_dynamo/shared_program.py", "FunctionType"),
     ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
     # Programs that the user names: a launcher's, a repository's `hubconf.py`, modules of a package that the user
     # trusts, and a served model's code with --allow-code. The benchmark's own package.

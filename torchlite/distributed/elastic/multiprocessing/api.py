@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchlite._settings import fork_locks
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import process_folder, use_for_multiprocessing
 from torchlite.multiprocessing.spawn import _die_with_parent
@@ -33,7 +34,7 @@ __all__ = [
     "Std", "SubprocessContext", "to_map",
 ]  # fmt: skip
 
-_starting = threading.Lock()  # while this process's variables are those of a process that starts
+_starting = fork_locks.reinit_after_fork(threading.RLock())  # while this process's variables are those of a process that starts
 
 
 class SignalException(Exception):
