@@ -34,7 +34,9 @@ __all__ = [
     "Std", "SubprocessContext", "to_map",
 ]  # fmt: skip
 
-_starting = fork_locks.reinit_after_fork(threading.RLock())  # while this process's variables are those of a process that starts
+_starting = fork_locks.reinit_after_fork(
+    threading.RLock()
+)  # while this process's variables are those of a process that starts
 
 
 class SignalException(Exception):
