@@ -135,7 +135,7 @@ def rank_program(way: str, rank: int, address: str, steps: int, width: int) -> N
 
 
 def measure(way: str, rate: str, late: float, lost: float, steps: int, width: int) -> dict[str, Any]:
-    """What rank 0 of a run found."""
+    """Result of a run on rank 0."""
     with Machines(2, late, lost) as machines:
         if rate:
             machines.limit(rate)

@@ -245,7 +245,7 @@ def launch_agent(
         health_check_server: Must be ``None``.
 
     Returns:
-        What the function returned, by the rank of this machine's processes; ``None`` for a command.
+        The function's results by the rank of this machine's processes; ``None`` for a command.
 
     Raises:
         ChildFailedError: Processes failed, and no restart is left.

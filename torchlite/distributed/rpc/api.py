@@ -142,7 +142,10 @@ class RRef(Generic[_T]):
 
     Args:
         value: The value.
-        type_hint: The class that other workers see as the type of the value. Default: the value's.
+        type_hint: A class of which the value must be an instance. Default: any.
+
+    Raises:
+        TypeError: The value has another class than ``type_hint``.
 
     Example:
         >>> torch.distributed.rpc.RRef(1)

@@ -1,3 +1,3 @@
-"""What watches the processes of a machine."""
+"""The agent of a machine, which watches its processes."""
 
 from . import server as server

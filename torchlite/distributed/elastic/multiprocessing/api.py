@@ -60,7 +60,7 @@ class SignalException(Exception):
 
 @dataclass
 class RunProcsResult:
-    """What processes returned or how they failed, and the files of their output, by local rank.
+    """Results or errors of processes, and the files of their output, by local rank.
 
     Example:
         >>> from torchlite.distributed.elastic.multiprocessing import RunProcsResult
@@ -248,7 +248,7 @@ def _run_function(
     result: str,
     parent: int,
 ) -> None:
-    """What a process of `MultiprocessContext` runs."""
+    """Run the function of a process of `MultiprocessContext`."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)  # a forked process has its launcher's handlers
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -205,7 +205,7 @@ class RendezvousHandler(ABC):
 
 
 class RendezvousParameters:
-    """What a meeting needs to know.
+    """Parameters of a rendezvous.
 
     Args:
         backend: The kind of meeting.

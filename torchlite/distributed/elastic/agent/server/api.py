@@ -82,7 +82,7 @@ class RunResult:
 
 
 class ElasticAgent(ABC):
-    """Interface of what watches the processes of a machine.
+    """Interface of an agent, which watches the processes of a machine.
 
     Example:
         >>> from torchlite.distributed.elastic.agent.server import ElasticAgent
