@@ -23,7 +23,7 @@ QUANTIZED_LAYERS = ("quantized_lstm", "quantized_gru", "_saturate_weight_to_fp16
 TORCHLITE_NAMESPACE = "torchlite"  # the library of ops that PyTorch lacks
 
 
-class _Namespace:
+class OpNamespace:
     """Ops of one library; packets are created on first access."""
 
     def __init__(self, name: str) -> None:
@@ -57,7 +57,7 @@ class _Ops:
     loaded_libraries: set[str] = set()
     refused_libraries: list[str] = []
 
-    def __getattr__(self, name: str) -> _Namespace:
+    def __getattr__(self, name: str) -> OpNamespace:
         if name.startswith("__"):
             raise AttributeError(name)
         if name == "higher_order":
@@ -80,7 +80,7 @@ class _Ops:
             CALLBACKS.quantized("declare_mkldnn_ops")()
         if name == "quantized_decomposed" and (name, "quantize_per_tensor") not in DEFINED:
             CALLBACKS.decomposed_library()
-        return self.__dict__.setdefault(name, _Namespace(name))
+        return self.__dict__.setdefault(name, OpNamespace(name))
 
     def load_library(self, path: Any) -> None:
         """Register the ops of a compiled library for which torchlite has an implementation, as for torchvision.

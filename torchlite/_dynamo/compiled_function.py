@@ -354,6 +354,8 @@ class CompiledFunction:
             variant.captured = captured
             variant.guard = compile_tensor_guard(tensors, variant.sources, outside, captured)
             self.variants.setdefault(key, []).append(variant)
+            if THREAD_STATE.programs is not None:
+                self._compile_variant(variant, captured, outside, tensors)
             if key.__class__ is not SizeVariant and self.dynamic is not False:
                 self._enable_dynamic_shapes(key, variant, tensors, outside)
         return result
@@ -495,18 +497,25 @@ class CompiledFunction:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
-        make_replay = functools.partial(
-            compile_replay, _make_identifier(self.name), captured, variant.sources, len(tensors), table,
-            self.mode or "default",
-        )  # fmt: skip
-        records = variant.modes[0] and any(tensor._tl_node is not None for tensor in outside)
-        if records or has_gradients(captured):
-            found.replay = make_replay()
-        else:
-            found.forms = ReplayForms(make_replay, found.guard, captured, variant.sources, self.is_of_inference)
-            found.replay = found.forms.specialize(tensors)
-        logs.write_log("code", found.replay.forward.text)
+        found.replay, found.forms = self._compile_variant(found, captured, outside, tensors)
         return result
+
+    def _compile_variant(
+        self, variant: CaptureVariant, captured: CapturedCall, outside: list, tensors: list
+    ) -> tuple[Any, ReplayForms | None]:
+        """Return the replay of a captured call, and its other forms if it has no gradients."""
+        make_replay = functools.partial(
+            compile_replay, _make_identifier(self.name), captured, variant.sources, len(tensors),
+            common_kernel_table_of(outside), self.mode or "default",
+        )  # fmt: skip
+        forms = None
+        if variant.modes[0] and any(tensor._tl_node is not None for tensor in outside) or has_gradients(captured):
+            replay = make_replay()
+        else:
+            forms = ReplayForms(make_replay, variant.guard, captured, variant.sources, self.is_of_inference)
+            replay = forms.specialize(tensors)
+        logs.write_program(replay.forward.text)
+        return replay, forms
 
     # -- fallback to eager ----------------------------------------------------------------------
 

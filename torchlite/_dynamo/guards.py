@@ -32,7 +32,10 @@ from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite._dispatch.op_record import Op
+from torchlite._aten import OpNamespace
 from torchlite._library.custom_ops import CustomOpDef
+from torchlite._library.library_op import DEFINED, LibraryOverload
+from torchlite._library.op_overload import OpOverload, OpOverloadPacket
 from torchlite._types.devices import device, is_backend_module
 from torchlite._types.dtypes import dtype
 from torchlite._types.layouts import layout, memory_format
@@ -226,6 +229,7 @@ class ReachableState:
         self.leaves: dict[int, Any] = {}  # objects compared by identity alone
         self._seen: dict[int, Any] = {}
         self._modules: list[Any] = []  # objects of which only named attributes are followed
+        self._libraries: set[str] = set()  # whose ops are followed that the code names
         self._references: list[Any] = []
         self._optimizers: list[Any] = []
         self._attributes: set[str] = set()
@@ -243,6 +247,13 @@ class ReachableState:
                 done.update((id(module), n) for n in names)
                 if names:
                     self._add_identity_guard(namespace_items, (vars(module), tuple(names)))
+            self._pending += [
+                packet
+                for (library, name), packet in DEFINED.items()
+                if name in self._attributes
+                and (library in self._attributes or library in self._libraries)
+                and id(packet) not in self._seen
+            ]
             for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # attributes of optimizers that programs read
                 for optimizer in self._optimizers:
                     if (id(optimizer), name) not in done:
@@ -502,7 +513,18 @@ class ReachableState:
             self._pending.append(value.run)
         elif isinstance(value, CustomOpDef):
             self.leaves[id(value)] = value
-            self._pending += [value._op.backward, value._op.setup_context]
+            self._pending.append(value._op.overload)
+        elif isinstance(value, OpOverloadPacket):
+            self.leaves[id(value)] = value
+            self._pending += value._overloads.values()
+        elif isinstance(value, OpOverload):
+            self.leaves[id(value)] = value
+            if isinstance(value, LibraryOverload):
+                self.held.append(IdentityGuard(items_of, value._op.kernels))
+                self._pending += value._op.traced_functions()
+        elif isinstance(value, OpNamespace):
+            self.leaves[id(value)] = value
+            self._libraries.add(value.name)
         elif isinstance(value, ContextVar):
             self.leaves[id(value)] = value
             self._add_identity_guard(_context_items, value)

@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from .._settings.compiler_state import PROCESS_STATE
+from .._settings.compiler_state import PROCESS_STATE, THREAD_STATE
 
 
 def write_log(kind: str, text: str) -> None:
     """Write a message if its log kind is enabled."""
     if kind in PROCESS_STATE.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
         sys.stderr.write(f"[torchlite {kind}] {text}\n")
+
+
+def write_program(text: str) -> None:
+    """Write the source of a compiled program to the log `code`, and keep it if this thread collects sources."""
+    write_log("code", text)
+    if THREAD_STATE.programs is not None:
+        THREAD_STATE.programs.append(text)

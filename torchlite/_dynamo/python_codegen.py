@@ -86,7 +86,8 @@ class SourceWriter:
     def call(self, step: Step) -> str:
         """Return a kernel call as source."""
         values = [self.value(v) for v in step.args] + [f"{n}={self.value(v)}" for n, v in step.kwargs.items()]
-        call = f"{self.object(step.kernel, step.name)}({', '.join(values)})"
+        name = step.name.replace("::", "_").replace(".", "_")  # ops of programs: "library::name.overload"
+        call = f"{self.object(step.kernel, name)}({', '.join(values)})"
         if step.out.__class__ is tuple:
             targets = [f"v{part.number}" if part.__class__ is Slot else "_" for part in step.out]
             call = f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {call}" if targets else call

@@ -10,7 +10,7 @@ from .._dynamo.compile_options import MODES, option_types
 __all__ = ["compile", "list_mode_options", "list_options"]
 _MODULES = (
     "compile_fx", "config", "constant_folding", "custom_graph_pass", "decomposition", "freezing_utils", "fx_passes",
-    "ir", "lowering", "pattern_matcher", "virtualized",
+    "ir", "lowering", "pattern_matcher", "utils", "virtualized",
 )  # fmt: skip
 
 

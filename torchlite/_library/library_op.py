@@ -20,7 +20,7 @@ from .._dispatch.interceptors import (
     stack,
     torch_dispatch_classes,
 )
-from .._dispatch.kernel_recorder import RECORDERS
+from .._dispatch.kernel_recorder import RECORDERS, call_recorded, current_recorder
 from .._dispatch.tracing import TRACES, trace_function
 from .._types.devices import device as as_device
 from .._types.devices import get_default_device, private_use_type
@@ -53,6 +53,11 @@ def dispatch_key_of(device_type: str) -> str:
     return _BY_DEVICE.get(device_type, device_type.upper())
 
 
+def is_traced(key: str) -> bool:
+    """True for the dispatch key of kernels that call other ops, and not of a device's kernels."""
+    return key == "CompositeImplicitAutograd" or key.startswith(("Autograd", "Autocast"))
+
+
 def find_tensors_in(values: Any) -> Iterator[Any]:
     """Return the tensors among values and in lists of them."""
     for value in values:
@@ -70,8 +75,36 @@ def _kernels_of(values: Any) -> str:
     return "meta" if getattr(first, "_runs_fake_kernels", False) else first.device.type
 
 
-def _call_with_keywords(run: Callable, name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
-    return run(name, kernel, args, kwargs)
+def _call_as_step(name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Call a program's kernel as one step of the current recorder; replays call the kernel."""
+    recorder = current_recorder()
+    if recorder is None:
+        return kernel(*args, **kwargs)
+    table = recorder.table
+    raws = _tree_map(lambda tensor: tensor._tl_array, call.Tensor, [*args, *kwargs.values()])
+    result = call_recorded(name, _make_array_kernel(kernel, table, len(args), tuple(kwargs)), *raws)
+    return _tree_map(lambda raw: call.wrap_array(table, raw), table.array, result)
+
+
+@functools.lru_cache(1024)
+def _make_array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ...]) -> Callable:
+    """Return a kernel that takes arrays for tensors. It is one object per kernel, so steps can be compared."""
+
+    def run(*raws: Any) -> Any:
+        given = _tree_map(lambda raw: call.wrap_array(table, raw), table.array, list(raws))
+        result = kernel(*given[:count], **dict(zip(names, given[count:], strict=True)))
+        return _tree_map(lambda tensor: tensor._tl_array, call.Tensor, result)
+
+    return run
+
+
+def _tree_map(function: Callable, kind: type, value: Any) -> Any:
+    """Apply a function to the values of a class in nested lists and tuples."""
+    if isinstance(value, kind):
+        return function(value)
+    if value.__class__ in (list, tuple):
+        return value.__class__([_tree_map(function, kind, item) for item in value])
+    return value
 
 
 class LibraryOp:
@@ -104,7 +137,7 @@ class LibraryOp:
             found = call_library_interceptor(self, self.below, args, kwargs)
             if found is not NotImplemented:
                 return found
-        elif not kwargs and len(self.kernels) == 1:
+        elif not kwargs and len(self.kernels) == 1 and not RECORDERS:
             kernel = self.kernels.get("CompositeExplicitAutograd")
             if kernel is not None and self._is_direct(args):
                 result = kernel(*args)
@@ -227,11 +260,10 @@ class LibraryOp:
 
     def _call_kernel(self, kernel: Callable, values: list) -> Any:
         args, kwargs = self.schema.call_form(values)
-        if RECORDERS and self.is_custom:
-            from .custom_op_capture import as_a_step
-
-            kernel = functools.partial(_call_with_keywords, as_a_step, self.name, kernel)
-        if not (self.is_custom and self.schema.is_mutable):
+        is_step = self.is_custom or bool(RECORDERS) and self._is_a_step(kernel, values)
+        if RECORDERS and is_step:
+            kernel = functools.partial(_call_as_step, self.name, kernel)
+        if not (is_step and self.schema.is_mutable):
             result = kernel(*args, **kwargs)
             self._check_results(result, values)
             return result
@@ -243,6 +275,21 @@ class LibraryOp:
             if version_of(tensor) == count:  # written outside an op, for example through a NumPy array
                 bump_version(tensor)
         return result
+
+    def _is_a_step(self, kernel: Callable, values: list) -> bool:
+        """True for a device's kernel that a program registered: a recorder takes its call as one step. Gradients flow
+        through the ops that a kernel calls, as in PyTorch; a step has none.
+        """
+        if MODE.grad and any(t.requires_grad for t in find_tensors_in(values)):
+            return False
+        if str(getattr(kernel, "__module__", "")).startswith(("torchlite.", "torch.")):
+            return False
+        return not any(known is kernel for key, known in self.kernels.items() if is_traced(key))
+
+    def traced_functions(self) -> list[Any]:
+        """Return the functions of the op whose ops a recorder sees: composites, derivatives and casts."""
+        kernels = [kernel for key, kernel in self.kernels.items() if is_traced(key)]
+        return [*kernels, self.backward, self.setup_context, self.vmap_rule]
 
     def _check_results(self, result: Any, values: list) -> None:
         """Raise RuntimeError for results that violate the schema or `custom_op`'s aliasing rule."""
@@ -440,14 +487,14 @@ def define_op(namespace: str, text: str, tags: Any = ()) -> LibraryOp:
         packet = DEFINED[namespace, name] = OpOverloadPacket(name, None, namespace, None)
         packet._function = _OverloadResolver(packet)
         packet._schema_of = lambda which, packet=packet: packet._overloads[which]._op.schema
-    op.overload = _AddedOverload(packet, overload, op)
+    op.overload = LibraryOverload(packet, overload, op)
     packet._overloads[overload] = op.overload
     op.shown = str(op.overload)
     op.kernels.update(PENDING.pop(schema.name + f".{schema.overload_name}" * bool(schema.overload_name), {}))
     return op
 
 
-class _AddedOverload(OpOverload):
+class LibraryOverload(OpOverload):
     """Overload of a custom op."""
 
     def __init__(self, packet: OpOverloadPacket, name: str, op: LibraryOp):

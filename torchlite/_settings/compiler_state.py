@@ -13,6 +13,7 @@ class ThreadState(threading.local):
     captures = 0  # calls that are recorded
     stance = "default"
     optimizes_loaded = True  # whether calls of loaded modules are optimized (`torch.jit.optimized_execution`)
+    programs: list[str] | None = None  # sources of the programs that `torch._inductor.utils.run_and_get_code` collects
     fails: Any = None  # whether a graph break is an error; None: the compiled function's own option
 
 

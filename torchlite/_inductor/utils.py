@@ -1,0 +1,43 @@
+"""The source of compiled programs: `torch._inductor.utils.run_and_get_code`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._dynamo.compiled_function import reset
+from .._settings.compiler_state import THREAD_STATE
+
+__all__ = ["run_and_get_code"]
+
+
+def run_and_get_code(fn: Callable, *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
+    """Call a function once, and collect the sources of the programs that `torch.compile` makes in this call.
+
+    What was compiled before is forgotten first, as by `torch._dynamo.reset()`. A program is Python source in torchlite.
+    It calls the kernels of the function's ops, and it has the name of the compiled function.
+
+    Args:
+        fn: A compiled function, or a function that calls some.
+        *args: Its arguments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        The function's result, and a list of sources: one for each different program.
+
+    Example:
+        >>> import torchlite as torch
+        >>> @torch.compile
+        ... def double(x):
+        ...     return x * 2
+        >>> result, (source,) = torch._inductor.utils.run_and_get_code(double, torch.ones(2))
+        >>> result, source.startswith("def double(")
+        (tensor([2., 2.]), True)
+    """
+    before, THREAD_STATE.programs = THREAD_STATE.programs, []
+    try:
+        reset()
+        result = fn(*args, **kwargs)
+        return result, list(dict.fromkeys(THREAD_STATE.programs))
+    finally:
+        THREAD_STATE.programs = before
