@@ -61,6 +61,55 @@ class Pooled(nn.Module):
         return self.second(nn.functional.max_pool1d(torch.relu(self.first(x)), 2))
 
 
+class Skipping(nn.Module):
+    """Convolutions at two sizes: the smaller one is resized and joined with the larger one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.below, self.last = (nn.Conv2d(i, o, 3, padding=1) for i, o in ((2, 8), (8, 8), (16, 3)))
+
+    def forward(self, x: Any) -> Any:
+        x = torch.relu(self.first(x))
+        small = torch.relu(self.below(nn.functional.max_pool2d(x, 2)))
+        return self.last(torch.cat([x, nn.functional.interpolate(small, scale_factor=2)], 1))
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(nn.Conv2d(i, 8, 3, padding=1) for i in (3, 8, 8))
+        self.last = nn.Conv2d(8, 4, 1)
+
+    def forward(self, x: Any) -> Any:
+        x = torch.relu(self.convs[0](x))
+        x = torch.relu(x + self.convs[2](torch.relu(self.convs[1](x))))
+        return self.last(nn.functional.max_pool2d(x, 2))
+
+
+class Transposed(nn.Module):
+    """A transposed convolution, whose channels a product maps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.up = nn.Conv2d(4, 8, 3, padding=1), nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.last = Product(4, 6)
+
+    def forward(self, x: Any) -> Any:
+        x = torch.relu(self.up(torch.relu(self.first(x))))
+        return self.last(x.permute(0, 2, 3, 1).flatten(1, 2))
+
+
+class Sound(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide, self.narrow = nn.Conv1d(1, 8, 9, stride=2, padding=4), nn.Conv1d(8, 16, 5, stride=2, padding=2)
+        self.grouped, self.last = nn.Conv1d(16, 8, 3, padding=1, groups=2), nn.Conv1d(8, 2, 1)
+
+    def forward(self, x: Any) -> Any:
+        x = nn.functional.leaky_relu(self.narrow(torch.relu(self.wide(x))), 0.1)
+        return self.last(torch.sigmoid(self.grouped(x)))
+
+
 class Recurrent(nn.Module):
     def __init__(self, kind: Any, **options: Any) -> None:
         super().__init__()
@@ -121,7 +170,8 @@ class Samples(q.CalibrationDataReader):
 
 
 LEVELS = onnxruntime.GraphOptimizationLevel
-T, F, ENTROPY = q.QuantType, q.QuantFormat, q.CalibrationMethod.Entropy
+T, F = q.QuantType, q.QuantFormat
+ENTROPY, PERCENTILE = q.CalibrationMethod.Entropy, q.CalibrationMethod.Percentile
 
 
 def static(form: Any, activations: Any, weights: Any, **options: Any) -> Callable[..., None]:
@@ -168,6 +218,10 @@ NETWORKS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "bilstm": (lambda: Recurrent(nn.LSTM, bidirectional=True, num_layers=2), images(4, 2, 6)),
     "gru": (lambda: Recurrent(nn.GRU), images(4, 2, 6)),
     "block": (Block, ids),
+    "skipping": (Skipping, images(1, 2, 16, 16)),
+    "residual": (Residual, images(2, 3, 12, 12)),
+    "transposed": (Transposed, images(1, 4, 6, 6)),
+    "sound": (Sound, images(2, 1, 128)),
 }
 SYMMETRIC = {"ActivationSymmetric": True, "WeightSymmetric": True}
 FILES: list[tuple[str, str, Callable[..., None]]] = [
@@ -200,6 +254,13 @@ FILES: list[tuple[str, str, Callable[..., None]]] = [
     ("products", "fp4", bnb(MatMulBnb4Quantizer.FP4)),
     ("products", "int4_rounded", blocks(4, 32, False, 4)),
     ("products", "int8_rounded", blocks(8, 16, True, 4)),
+    ("skipping", "qdq", static(F.QDQ, T.QUInt8, T.QInt8, per_channel=True, calibrate_method=PERCENTILE)),
+    ("skipping", "operators", static(F.QOperator, T.QUInt8, T.QInt8)),
+    ("residual", "qdq", static(F.QDQ, T.QInt8, T.QInt8, per_channel=True, calibrate_method=ENTROPY)),
+    ("residual", "operators", static(F.QOperator, T.QUInt8, T.QUInt8)),
+    ("transposed", "qdq", static(F.QDQ, T.QInt8, T.QInt8)),
+    ("sound", "operators", static(F.QOperator, T.QUInt8, T.QInt8)),
+    ("mlp", "operators_signed", static(F.QOperator, T.QInt8, T.QInt8)),
 ]  # fmt: skip
 
 
