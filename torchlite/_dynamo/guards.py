@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._aten import OpNamespace
 from torchlite._device.generators import Generator
 from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite._dispatch.op_record import Op
-from torchlite._aten import OpNamespace
 from torchlite._library.custom_ops import CustomOpDef
 from torchlite._library.library_op import DEFINED, LibraryOverload
 from torchlite._library.op_overload import OpOverload, OpOverloadPacket
