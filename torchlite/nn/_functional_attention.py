@@ -359,7 +359,8 @@ def multi_head_attention_forward(
         )
     if not batch_first:
         q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
+    attend = torch.nn.functional.scaled_dot_product_attention  # `context_parallel` replaces it there
+    out = attend(q, k, v, attn_mask, dropout_p, is_causal)
     out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), None
 
