@@ -47,6 +47,48 @@ def redistributions(mesh):
         assert torch.equal(given.grad.full_tensor(), 2 * x)
 
 
+def arrivals(mesh):
+    """Every redistribution whose messages travel meanwhile: values, gradients, and what may happen before they arrive."""
+    x = whole(7, 5)
+    for source, target in itertools.product(ways(mesh), repeat=2):
+        if any(p.is_partial() and p != q for p, q in zip(target, source, strict=True)):
+            continue
+        given = distribute_tensor(x, mesh, source).requires_grad_()
+        inner = given * 1
+        there = inner.redistribute(mesh, target, async_op=True)
+        assert isinstance(there, DTensor) and there.placements == tuple(target) and there.shape == (7, 5)
+        with torch.no_grad():
+            inner.mul_(0)  # what was sent, or copied, is the value before
+        with torch.no_grad():
+            kept = there.detach()
+        assert type(there) is DTensor and "_arrival" not in there.__dict__
+        if source != target:
+            assert torch.equal(kept.full_tensor(), x), (source, target)
+        (there * 2).sum().backward()
+        assert torch.equal(given.grad.full_tensor(), torch.full((7, 5), 2.0)), (source, target)
+
+
+def arrivals_in_any_order(mesh):
+    """Results may be dropped, copied, pickled and used in another order than they were asked for."""
+    first, second, third, unused = (
+        distribute_tensor(whole(6, 4) + i, mesh, [Shard(0)]).redistribute(mesh, [Replicate()], async_op=True)
+        for i in range(4)
+    )
+    assert "_arrival" in first.__dict__ and "_arrival" in unused.__dict__  # nothing has waited yet
+    del unused
+    assert torch.equal(copy.deepcopy(second).to_local(), whole(6, 4) + 1)
+    assert torch.equal((third + third).to_local(), 2 * whole(6, 4) + 4)
+    assert torch.equal(torch.nn.Parameter(first).to_local(), whole(6, 4))
+    masks = DTensor.from_local(torch.tensor([True, mesh.get_rank() == 0]), mesh, [Partial("max")])
+    assert masks.redistribute(mesh, [Replicate()], async_op=True).to_local().tolist() == [True, True]
+    late = distribute_tensor(whole(6, 4), mesh, [Shard(0)]).redistribute(mesh, [Shard(1)], async_op=True)
+    torch.save(late, file := io.BytesIO())
+    file.seek(0)
+    assert torch.equal(torch.load(file, weights_only=False).full_tensor(), whole(6, 4))
+    late = distribute_tensor(whole(6, 4), mesh, [Shard(0)]).redistribute(mesh, [Shard(1)], async_op=True)
+    assert late.requires_grad_().sum().full_tensor() == whole(6, 4).sum() and "DTensor(local" in repr(late)
+
+
 def reductions(mesh):
     rank, size = mesh.get_rank(), mesh.size()
     for reduce_op, right in (("max", size), ("min", 1), ("product", torch.arange(1, size + 1).prod()), ("avg", None)):
@@ -324,14 +366,15 @@ def main():
     size = dist.get_world_size()
     mesh = dist.init_device_mesh("cpu", (size,))
     for check in (
-        redistributions, reductions, gradients_of_parts, second_derivatives, leaves_and_parameters, writes,
-        written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
+        redistributions, arrivals, arrivals_in_any_order, reductions, gradients_of_parts, second_derivatives, leaves_and_parameters,
+        writes, written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             check(mesh)
     if size == 4:
         redistributions(dist.init_device_mesh("cpu", (2, 2)))
+        arrivals(dist.init_device_mesh("cpu", (2, 2)))
     print("agrees", flush=True)
     dist.destroy_process_group()
 

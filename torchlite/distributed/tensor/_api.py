@@ -491,7 +491,8 @@ class DTensor(torch.Tensor):
         Args:
             device_mesh: The tensor's mesh; another one is not supported.
             placements: The placements.
-            async_op: Has no effect: the result is complete on return.
+            async_op: Whether the last messages travel while the program goes on. The first use of the result waits for
+                them.
             forward_dtype: Dtype of the communication in forward. Default: the tensor's.
             backward_dtype: Dtype of the communication in backward. Default: the gradient's.
 
@@ -517,10 +518,15 @@ class DTensor(torch.Tensor):
         if backward_dtype is not None and backward_dtype is not local.dtype:
             local = _CastGradient.apply(local, backward_dtype)
         dtype = forward_dtype or self.dtype
-        local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, target)
+        from ._arriving_dtensor import wait_at_first_use
+
+        later: list | None = [] if async_op else None
+        local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, target, later)
         if local is self._local_tensor:
             local = local.view_as(local)
-        return wrap_local(local, DTensorSpec(mesh, target, TensorMeta(self.shape, self._spec.stride, local.dtype)))
+        spec = DTensorSpec(mesh, target, TensorMeta(self.shape, self._spec.stride, local.dtype))
+        made = wrap_local(local, spec)
+        return wait_at_first_use(made, later) if later else made
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
         """Returns the full tensor, the same on all processes, differentiably.
@@ -532,7 +538,7 @@ class DTensor(torch.Tensor):
         return whole.to_local(grad_placements=grad_placements)
 
 
-_OWN_ATTRIBUTES = ("_local_tensor", "_spec", "_gradient", "_is_copy")
+_OWN_ATTRIBUTES = ("_local_tensor", "_arrival", "_spec", "_gradient", "_is_copy")
 
 
 class _SetGradPlacements(torch.autograd.Function):

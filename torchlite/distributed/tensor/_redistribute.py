@@ -14,7 +14,7 @@ import torchlite as torch
 from torchlite.autograd import Function
 
 from ..device_mesh import DeviceMesh
-from ._collective_utils import all_gather_dim, all_reduce_tensor, all_to_all_dims, reduce_scatter_dim
+from ._collective_utils import Later, all_gather_dim, all_reduce_tensor, all_to_all_dims, reduce_scatter_dim
 from .placement_types import Partial, Placement, Replicate, Shard, concat_ranges
 
 # (dimension, placement, global size) of a sharded dimension.
@@ -25,13 +25,13 @@ class _ShardToReplicate(Function):
     """Sharded to replicated."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any, later: Later = None) -> torch.Tensor:
         ctx.cut, ctx.group = cut, group
-        return all_gather_dim(tensor, *cut, group)
+        return all_gather_dim(tensor, *cut, group, later)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _ReplicateToShard.apply(grad, ctx.cut, ctx.group), None, None
+        return _ReplicateToShard.apply(grad, ctx.cut, ctx.group), None, None, None
 
 
 class _ReplicateToShard(Function):
@@ -52,13 +52,13 @@ class _PartialToReplicate(Function):
     """Partial to replicated: all-reduce."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, group: Any, later: Later = None) -> torch.Tensor:
         ctx.group = group
-        return all_reduce_tensor(tensor, "sum", group)
+        return all_reduce_tensor(tensor, "sum", group, later)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _SumGradients.apply(grad, ctx.group), None
+        return _SumGradients.apply(grad, ctx.group), None, None
 
 
 class _SumGradients(Function):
@@ -78,26 +78,28 @@ class _PartialToShard(Function):
     """Partial to sharded: reduce-scatter."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, cut: DimShard, group: Any, later: Later = None) -> torch.Tensor:
         ctx.cut, ctx.group = cut, group
-        return reduce_scatter_dim(tensor, cut[0], cut[1], "sum", group)
+        return reduce_scatter_dim(tensor, cut[0], cut[1], "sum", group, later)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _SumGradients.apply(_ShardToReplicate.apply(grad, ctx.cut, ctx.group), ctx.group), None, None
+        return _SumGradients.apply(_ShardToReplicate.apply(grad, ctx.cut, ctx.group), ctx.group), None, None, None
 
 
 class _ShardToShard(Function):
     """Sharded in one dimension to sharded in another: all-to-all."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, source: DimShard, target: DimShard, group: Any) -> torch.Tensor:
+    def forward(
+        ctx: Any, tensor: torch.Tensor, source: DimShard, target: DimShard, group: Any, later: Later = None
+    ) -> torch.Tensor:
         ctx.source, ctx.target, ctx.group = source, target, group
-        return all_to_all_dims(tensor, source, target, group)
+        return all_to_all_dims(tensor, source, target, group, later)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return _ShardToShard.apply(grad, ctx.target, ctx.source, ctx.group), None, None, None
+        return _ShardToShard.apply(grad, ctx.target, ctx.source, ctx.group), None, None, None, None
 
 
 class _ReplicateToPartial(Function):
@@ -168,11 +170,17 @@ def _reduce_partial(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.T
 
 
 def redistribute_dim(
-    tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequence[int], group: Any
+    tensor: torch.Tensor,
+    source: Placement,
+    target: Placement,
+    shape: Sequence[int],
+    group: Any,
+    later: Later = None,
 ) -> torch.Tensor:
     """Redistribute the local tensor along one mesh dimension, whose group is `group`.
 
-    `shape` is the tensor's shape without that dimension's sharding. RuntimeError for an unsupported target.
+    `shape` is the tensor's shape without that dimension's sharding. RuntimeError for an unsupported target. `later` gets
+    what has to be waited for, if one collective is the whole step.
     """
     if source == target:
         return tensor
@@ -183,12 +191,14 @@ def redistribute_dim(
                 return _ReplicateToShard.apply(
                     _ShardToReplicate.apply(tensor, cut, group), (target.dim, target, shape[target.dim]), group
                 )
-            return _ShardToShard.apply(tensor, cut, (target.dim, target, shape[target.dim]), group)
-        whole = _ShardToReplicate.apply(tensor, cut, group)
+            return _ShardToShard.apply(tensor, cut, (target.dim, target, shape[target.dim]), group, later)
+        whole = _ShardToReplicate.apply(tensor, cut, group, later if target.is_replicate() else None)
         return whole if target.is_replicate() else redistribute_dim(whole, Replicate(), target, shape, group)
     if isinstance(source, Partial):
         if isinstance(target, Shard) and source.reduce_op == "sum":
-            return _PartialToShard.apply(tensor, (target.dim, target, shape[target.dim]), group)
+            return _PartialToShard.apply(tensor, (target.dim, target, shape[target.dim]), group, later)
+        if target.is_replicate() and source.reduce_op == "sum":
+            return _PartialToReplicate.apply(tensor, group, later)
         whole = _reduce_partial(tensor, source.reduce_op, group)
         return whole if target.is_replicate() else redistribute_dim(whole, Replicate(), target, shape, group)
     if isinstance(target, Shard):
@@ -220,24 +230,27 @@ def redistribute_local_tensor(
     mesh: DeviceMesh,
     source: Sequence[Placement],
     target: Sequence[Placement],
+    later: Later = None,
 ) -> torch.Tensor:
-    """Redistribute the local tensor of a tensor of `shape` from `source` to `target` placements."""
+    """Redistribute the local tensor of a tensor of `shape` from `source` to `target` placements.
+
+    A list as `later` gets functions that wait for the last messages; the data are complete after them.
+    """
     now = list(source)
     if now == list(target) or mesh.get_coordinate() is None:
         return tensor
-
-    def redistribute_mesh_dim(number: int, placement: Placement) -> None:
-        nonlocal tensor
-        if now[number] != placement:
-            before = _shape_before_sharding(shape, mesh, now, number)
-            tensor = redistribute_dim(tensor, now[number], placement, before, mesh.get_group(number))
-            now[number] = placement
-
     # A sharding is redone if an earlier mesh dimension starts or stops sharding the same tensor dimension.
+    steps: list[tuple[int, Placement]] = []
+    planned = list(now)
     for number in reversed(range(1, mesh.ndim)):
-        moved = {_get_shard_dim(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
-        if isinstance(now[number], Shard) and _get_shard_dim(now[number]) in moved:
-            redistribute_mesh_dim(number, Replicate())
-    for number in range(mesh.ndim):
-        redistribute_mesh_dim(number, target[number])
+        moved = {_get_shard_dim(p) for i in range(number) if planned[i] != target[i] for p in (planned[i], target[i])}
+        if isinstance(planned[number], Shard) and _get_shard_dim(planned[number]) in moved:
+            planned[number] = Replicate()
+            steps.append((number, Replicate()))
+    steps += [(number, target[number]) for number in range(mesh.ndim) if planned[number] != target[number]]
+    for step, (number, placement) in enumerate(steps, 1):
+        before = _shape_before_sharding(shape, mesh, now, number)
+        waits = later if step == len(steps) else None
+        tensor = redistribute_dim(tensor, now[number], placement, before, mesh.get_group(number), waits)
+        now[number] = placement
     return tensor

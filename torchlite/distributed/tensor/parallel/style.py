@@ -41,7 +41,7 @@ def _as_dtensor(value: Any, mesh: DeviceMesh, layout: Placement, wanted: Placeme
     if not isinstance(value, DTensor):
         value = DTensor.from_local(value, mesh, (layout,), run_check=False)
     if value.placements != (wanted,):
-        value = value.redistribute(placements=(wanted,), async_op=True)
+        value = value.redistribute(placements=(wanted,))
     return value
 
 
@@ -76,7 +76,7 @@ class _LayerStyle(ParallelStyle):
 
         def finish(mod: nn.Module, output: Any, mesh: DeviceMesh) -> Any:
             if output.placements != self.output_layouts:
-                output = output.redistribute(placements=self.output_layouts, async_op=True)
+                output = output.redistribute(placements=self.output_layouts)
             return output.to_local() if self.use_local_output else output
 
         return distribute_module(module, device_mesh, partition, prepare, finish)
