@@ -199,6 +199,11 @@ def saves(rank, size):
     states = get_state_dict(model, optimizer)
     dcp.save({"model": states[0], "optimizer": states[1], "n": size}, checkpoint_id=_folder() / "parts")
     future = dcp.async_save({"model": states[0], "optimizer": states[1], "n": size}, checkpoint_id=_folder() / "later")
+    elsewhere = dcp.async_save(
+        {"model": states[0], "optimizer": states[1], "n": size},
+        checkpoint_id=_folder() / "elsewhere",
+        async_checkpointer_type=dcp.state_dict_saver.AsyncCheckpointerType.PROCESS,
+    )
     for whole in (False, True):
         folder = str(_folder() / f"safetensors_{whole}")
         dcp.save(
@@ -207,6 +212,7 @@ def saves(rank, size):
         )
     losses = _steps(model, optimizer, rank, size, range(3, 6))
     future.result()
+    elsewhere.result()
     whole = get_state_dict(model, optimizer, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
     assert bool(whole[0]) == bool(whole[1]) == (rank == 0)
     if rank == 0:
@@ -215,7 +221,7 @@ def saves(rank, size):
 
 def goes_on(rank, size):
     expected = eval((_folder() / "losses").read_text())  # of our own
-    for name in ("parts", "later"):
+    for name in ("parts", "later", "elsewhere"):
         model, optimizer = _made(rank, size)
         _steps(model, optimizer, rank, size, range(20, 21))
         states = get_state_dict(model, optimizer)

@@ -48,7 +48,7 @@ def redistributions(mesh):
 
 
 def arrivals(mesh):
-    """Every redistribution whose messages travel meanwhile: values, gradients, and what may happen before they arrive."""
+    """Every redistribution whose messages travel meanwhile: values, gradients, writes before they arrive."""
     x = whole(7, 5)
     for source, target in itertools.product(ways(mesh), repeat=2):
         if any(p.is_partial() and p != q for p, q in zip(target, source, strict=True)):
@@ -366,8 +366,8 @@ def main():
     size = dist.get_world_size()
     mesh = dist.init_device_mesh("cpu", (size,))
     for check in (
-        redistributions, arrivals, arrivals_in_any_order, reductions, gradients_of_parts, second_derivatives, leaves_and_parameters,
-        writes, written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
+        redistributions, arrivals, arrivals_in_any_order, reductions, gradients_of_parts, second_derivatives,
+        leaves_and_parameters, writes, written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("error")

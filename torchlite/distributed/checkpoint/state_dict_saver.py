@@ -151,9 +151,11 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[Any] | AsyncSaveResponse:
-    """Saves a copy of a state dict in a thread of its own. All ranks of the world call it.
+    """Saves a copy of a state dict in the background. All ranks of the world call it.
 
-    Wait for the result before another save.
+    Wait for the result before another save. ``AsyncCheckpointerType.PROCESS`` starts a process that serialises and
+    writes this rank's part, and later those of other saves. A thread of this process talks to the other ranks. The
+    process is started with the method "spawn", so the program's main module must be importable. It ends with this one.
 
     Args:
         state_dict: The state dict.
@@ -161,7 +163,8 @@ def async_save(
         storage_writer: The writer. Default: a `FileSystemWriter`.
         planner: The planner. Default: a `DefaultSavePlanner`.
         process_group: The group. Default: the default group.
-        async_checkpointer_type: Must be ``AsyncCheckpointerType.THREAD``.
+        async_checkpointer_type: What writes: a thread, or a process of its own. Default:
+            ``AsyncCheckpointerType.THREAD``.
         async_stager: Makes the copy. Default: the writer, if it can, else a `BlockingAsyncStager`.
         no_dist: Whether this process saves alone. Default: ``False``.
         use_collectives: As for `save`.
@@ -171,7 +174,8 @@ def async_save(
         must not change until its ``staging_completion``.
 
     Raises:
-        NotImplementedError: ``async_checkpointer_type`` is another one.
+        TypeError: ``async_checkpointer_type`` is no `AsyncCheckpointerType`. The errors of the save come with the
+            future, as a `CheckpointException`.
 
     Example:
         >>> import tempfile
@@ -181,8 +185,8 @@ def async_save(
         ...     list(future.result().state_dict_metadata)
         ['weight']
     """
-    if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
-        raise NotImplementedError("async_save: torchlite saves in a thread alone (AsyncCheckpointerType.THREAD)")
+    if not isinstance(async_checkpointer_type, AsyncCheckpointerType):
+        raise TypeError(f"async_checkpointer_type must be an AsyncCheckpointerType, not {async_checkpointer_type!r}")
     alone = _warn_if_single_process(no_dist)
     writer = writer_for(storage_writer, checkpoint_id)
     if async_stager is None:
@@ -194,7 +198,8 @@ def async_save(
 
     def run() -> Metadata:
         state = staged.result() if isinstance(staged, Future) else staged
-        return _save_state_dict(state, writer, group, 0, alone, planner, use_collectives)
+        in_process = async_checkpointer_type is AsyncCheckpointerType.PROCESS
+        return _save_state_dict(state, writer, group, 0, alone, planner, use_collectives, in_process)
 
     saved = _pool["thread"].submit(run)
     if isinstance(staged, Future):
@@ -217,6 +222,7 @@ def _save_state_dict(
     no_dist: bool = False,
     planner: SavePlanner | None = None,
     use_collectives: bool = True,
+    in_process: bool = False,
 ) -> Metadata:
     ranks = _DistWrapper(process_group, not no_dist, coordinator_rank)
     chosen: SavePlanner = DefaultSavePlanner() if planner is None else planner
@@ -235,6 +241,10 @@ def _save_state_dict(
         return storage_writer.prepare_global_plan(whole)
 
     def write_data(plan: SavePlan) -> list[WriteResult]:
+        if in_process:
+            from ._writer_process import writer_process
+
+            return writer_process().write(storage_writer, chosen.finish_plan(plan), chosen)
         future = storage_writer.write_data(chosen.finish_plan(plan), chosen)
         future.wait()
         return future.value()

@@ -120,9 +120,7 @@ def reduce_scatter_dim(
     parts = [pad_dim(concat_ranges(first, 0, ranges), 0, longest) for ranges in placement.pieces(size, group.size())]
     sent = torch.cat(parts)
     out = sent.new_empty([longest, *sent.shape[1:]])
-    work = dist.reduce_scatter_tensor(
-        out, sent.contiguous(), _reduce_op(reduce_op), group, async_op=later is not None
-    )
+    work = dist.reduce_scatter_tensor(out, sent.contiguous(), _reduce_op(reduce_op), group, async_op=later is not None)
     if later is not None and work is not None:
         later.append(work.wait)
     return out.narrow(0, 0, sizes[group.rank()]).movedim(0, dim)

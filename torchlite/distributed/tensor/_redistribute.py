@@ -170,17 +170,12 @@ def _reduce_partial(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.T
 
 
 def redistribute_dim(
-    tensor: torch.Tensor,
-    source: Placement,
-    target: Placement,
-    shape: Sequence[int],
-    group: Any,
-    later: Later = None,
+    tensor: torch.Tensor, source: Placement, target: Placement, shape: Sequence[int], group: Any, later: Later = None
 ) -> torch.Tensor:
     """Redistribute the local tensor along one mesh dimension, whose group is `group`.
 
-    `shape` is the tensor's shape without that dimension's sharding. RuntimeError for an unsupported target. `later` gets
-    what has to be waited for, if one collective is the whole step.
+    `shape` is the tensor's shape without that dimension's sharding. RuntimeError for an unsupported target. `later`
+    gets what has to be waited for, if one collective is the whole step.
     """
     if source == target:
         return tensor
