@@ -22,6 +22,7 @@ from torchlite._tensor import Tensor
 from torchlite.futures import Future
 
 from .._work import DistNetworkError
+from ._autograd_context import NO_CONTEXT, DistAutogradContext, Outgoing, current_context, read, within
 from ._channel import ADD, DROP, ERROR, FETCH, REMOTE, REPLY, Channel
 from ._worker_info import WorkerInfo
 
@@ -71,13 +72,15 @@ def _tensor_on(tensor: Tensor, device: str) -> Tensor:
 class _Pickler(pickle.Pickler):
     """Pickles for one peer: RRefs by their number, tensors of devices by the device map."""
 
-    def __init__(self, file: io.BytesIO, agent: Agent, peer: int, device_map: dict[str, str]) -> None:
+    def __init__(self, file: io.BytesIO, device_map: dict[str, str], outgoing: Outgoing | None) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._agent, self._peer, self._map = agent, peer, device_map
+        self._map, self._outgoing = device_map, outgoing
 
     def reducer_override(self, value: Any) -> Any:
         if hasattr(value.__class__, "_reduce_for_peer"):  # an RRef
             return value._reduce_for_peer()
+        if self._outgoing is not None and type(value) is Tensor and value.requires_grad:
+            return self._outgoing.reduce(value)
         if isinstance(value, Tensor) and value.device.type != "cpu":
             target = self._map.get(str(value.device))
             if target is None:
@@ -213,10 +216,16 @@ class Agent:
         raise ValueError(f"Cannot get WorkerInfo from name {to}")
 
     def pickle_for(self, peer: int, value: Any) -> bytes:
-        """Return the bytes of a value for a rank."""
-        file = io.BytesIO()
-        _Pickler(file, self, peer, self._maps_to[peer]).dump(value)
-        return file.getvalue()
+        """Return the bytes of a value for a rank, with the tensors' part in this thread's autograd context."""
+        file, context = io.BytesIO(), current_context()
+        outgoing = Outgoing(context, peer, self.me.id) if context is not None else None
+        _Pickler(file, self._maps_to[peer], outgoing).dump(value)
+        return (NO_CONTEXT if outgoing is None else outgoing.finish()) + file.getvalue()
+
+    def context_for(self, peer: int) -> bytes:
+        """Return what tells a rank this thread's autograd context."""
+        context = current_context()
+        return NO_CONTEXT if context is None else Outgoing(context, peer, self.me.id).finish()
 
     def request(self, kind: int, to: WorkerInfo, data: bytes, timeout: float) -> RpcFuture:
         """Send a request; return the future of its reply."""
@@ -250,7 +259,7 @@ class Agent:
                 if future is None:
                     continue  # it timed out
                 try:
-                    value = pickle.loads(data)  # of a rank that proved itself
+                    value, _ = read(data, channel.peer, pickle.loads, is_reply=True)  # of a rank that proved itself
                 except Exception as error:  # a class that is not here: the caller's error
                     complete(future, None, error)
                     continue
@@ -329,7 +338,9 @@ class Agent:
         with self._lock:
             self._running += 1
         if kind == FETCH:
-            self.own(IDS.unpack(data)[:2]).future._call_when_done(lambda done: self._start_reply(channel, number, done))
+            _, context = read(data[IDS.size :], channel.peer, pickle.loads)
+            wanted = self.own(IDS.unpack(data[: IDS.size])[:2]).future
+            wanted._call_when_done(lambda done: self._start_reply(channel, number, done, context))
             return
         owned = None
         if kind == REMOTE:
@@ -338,18 +349,22 @@ class Agent:
             self._change_holders(ADD, ids[:2], ids[2:])
         self._start(self._run, "rpc worker", channel, number, data, owned)
 
-    def _start_reply(self, channel: Channel, number: int, done: Future) -> None:
+    def _start_reply(
+        self, channel: Channel, number: int, done: Future, context: DistAutogradContext | None = None
+    ) -> None:
         # Another thread: the peer may read nothing until its own message has been read here.
-        self._start(self._reply, "rpc reply", channel, number, done)
+        self._start(self._reply, "rpc reply", channel, number, done, context)
 
     def _run(self, channel: Channel, number: int, data: bytearray, owned: OwnedValue | None) -> None:
         result: Future = RpcFuture()
+        context = None
         self.ready.wait()
         with self.permits:
             _thread.running = self
             try:
-                function, args, kwargs = pickle.loads(data)  # of a rank that proved itself
-                value = function(*args, **kwargs)
+                (function, args, kwargs), context = read(data, channel.peer, pickle.loads)  # it proved itself
+                with within(context):
+                    value = function(*args, **kwargs)
                 if hasattr(function, "_wrapped_async_rpc_function"):
                     if not isinstance(value, Future):
                         raise RuntimeError(
@@ -364,7 +379,7 @@ class Agent:
             finally:
                 _thread.running = None
         if owned is None:
-            result._call_when_done(lambda done: self._start_reply(channel, number, done))
+            result._call_when_done(lambda done: self._start_reply(channel, number, done, context))
             return
 
         def keep(done: Future) -> None:
@@ -381,20 +396,21 @@ class Agent:
         trace = "".join(traceback.format_exception(error))
         return RemoteError(f"On {self.me}:\n{error!r}\n{trace}", type(error))
 
-    def _reply(self, channel: Channel, number: int, done: Future) -> None:
+    def _reply(self, channel: Channel, number: int, done: Future, context: DistAutogradContext | None) -> None:
         try:
             kind, data = REPLY, b""
             try:
                 if done._error is None:
-                    data = self.pickle_for(channel.peer, done._value)
+                    with within(context):
+                        data = self.pickle_for(channel.peer, done._value)
             except Exception as error:  # a result that cannot be pickled: the caller raises it
-                kind, data = ERROR, pickle.dumps(self._describe(error).args)
+                kind, data = ERROR, NO_CONTEXT + pickle.dumps(self._describe(error).args)
             if done._error is not None:
                 described = self._describe(done._error)
                 try:
                     kind, data = ERROR, self.pickle_for(channel.peer, described.args)
                 except Exception:  # a local class of error
-                    kind, data = ERROR, pickle.dumps((described.args[0], RuntimeError))
+                    kind, data = ERROR, NO_CONTEXT + pickle.dumps((described.args[0], RuntimeError))
             with contextlib.suppress(OSError):  # the caller ended
                 channel.send(kind, number, data)
         finally:

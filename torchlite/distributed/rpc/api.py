@@ -217,7 +217,8 @@ class RRef(Generic[_T]):
             return self.local_value()
         if self._made is not None and self._made.done():
             self._made.value()  # it raises what became of the request
-        value = self._agent.request(FETCH, self._owner, IDS.pack(*self._id, 0, 0), timeout).wait()
+        data = IDS.pack(*self._id, 0, 0) + self._agent.context_for(self._owner.id)
+        value = self._agent.request(FETCH, self._owner, data, timeout).wait()
         self._made = None  # the owner has the value, whichever answer came first
         return value
 
@@ -248,6 +249,11 @@ class RRef(Generic[_T]):
     def __repr__(self) -> str:
         kind = "OwnerRRef" if self._value is not None else "UserRRef"
         return f"{kind}(rref_id = GloballyUniqueId(created_on={self._id[0]}, local_id={self._id[1]}))"
+
+
+def _get_current_rpc_agent() -> Any:
+    """Return this process's agent."""
+    return _state.agent()
 
 
 def _wait_for(future: Future) -> Any:
