@@ -47,6 +47,8 @@ def __getattr__(name: str) -> Any:
         "algorithms",
     ):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "_remote_device":
+        return importlib.import_module(f"{__name__}.remote_device")._remote_device
     return getattr(distributed_c10d, name)
 
 

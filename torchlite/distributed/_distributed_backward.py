@@ -7,7 +7,6 @@ have come, as few times as possible. It sends the gradient of a message it recei
 
 from __future__ import annotations
 
-import functools
 import queue
 import threading
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A worker with distributed autograd: `gradients.py CASE PORT RANK SIZE`. Rank 0 runs the case, the others answer."""
+"""Distributed autograd: `gradients.py CASE,... PORT RANK SIZE`. Rank 0 runs the cases, the others answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 import torchlite as torch
 import torchlite.distributed.autograd as dist_autograd
 import torchlite.distributed.rpc as rpc
-from torchlite import nn
 from torchlite.autograd import Function
 from torchlite.distributed.rpc import _autograd_context
 
@@ -198,21 +197,23 @@ def end():
 
 def main():
     case, port, rank, size = sys.argv[1], *map(int, sys.argv[2:])
-    threads = 1 if case in ("through_all", "deep") else 4
+    threads = 1 if "deep" in case else 4
     options = rpc.TensorPipeRpcBackendOptions(
         num_worker_threads=threads, rpc_timeout=60, init_method=f"tcp://127.0.0.1:{port}"
     )
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=options)
     if rank == 0:
         torch.manual_seed(0)
-        globals()[case]()
+        for name in case.split(","):
+            globals()[name]()
     if case == "lost":
         with pytest.raises(RuntimeError, match="ended without a shutdown"):
             rpc.shutdown(timeout=30)
     else:
         rpc.shutdown(timeout=60)
-    print("done")
+    sys.stdout.write("done\n")
 
 
 if __name__ == "__main__":
+    sys.modules["tests.distributed.rpc.gradients"] = sys.modules["__main__"]
     main()

@@ -367,7 +367,8 @@ def main():
     mesh = dist.init_device_mesh("cpu", (size,))
     for check in (
         redistributions, arrivals, arrivals_in_any_order, reductions, gradients_of_parts, second_derivatives,
-        leaves_and_parameters, writes, written_views, making, errors, copies, custom_functions, modes, functions, parts_that_need_no_messages,
+        leaves_and_parameters, writes, written_views, making, errors, copies, custom_functions, modes, functions,
+        parts_that_need_no_messages,
     ):  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("error")

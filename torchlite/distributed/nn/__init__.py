@@ -1,5 +1,6 @@
-"""Differentiable collectives."""
+"""Differentiable collectives, and modules of other workers."""
 
+from .api.remote_module import RemoteModule as RemoteModule
 from .functional import all_gather as all_gather
 from .functional import all_reduce as all_reduce
 from .functional import all_to_all as all_to_all

@@ -13,7 +13,16 @@ from . import api as api
 from . import constants as constants
 from . import functions as functions
 from ._worker_info import WorkerInfo
-from .api import RRef, get_worker_info, remote, rpc_async, rpc_sync, shutdown
+from .api import (
+    RRef,
+    _get_current_rpc_agent,
+    _is_current_rpc_agent_set,
+    get_worker_info,
+    remote,
+    rpc_async,
+    rpc_sync,
+    shutdown,
+)
 from .options import RpcBackendOptions, TensorPipeRpcBackendOptions
 
 __all__ = [
