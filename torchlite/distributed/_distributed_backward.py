@@ -16,6 +16,7 @@ import torchlite as torch
 from torchlite.futures import Future
 
 from .rpc import _state
+from .rpc._agent import let_others_run
 from .rpc._autograd_context import DistAutogradContext, find_context, find_or_make, within
 from .rpc._channel import CALL
 from .rpc.functions import async_execution
@@ -273,7 +274,8 @@ def run_backward(context: DistAutogradContext, roots: Sequence[torch.Tensor], re
             frontier = [below for answer in answers for below in answer.wait()]
         waiting = [call(rank, wait_until_done, context.number) for rank in workers]
         part.take(ROOT, [torch.ones_like(root) for root in roots])
-        _wait_for_all([part.finished, *waiting])
+        with let_others_run():
+            _wait_for_all([part.finished, *waiting])
     except Exception as error:
         part.fail(error)
         for rank in workers:
@@ -292,7 +294,7 @@ def _wait_for_all(futures: list[Future]) -> None:
 
 def release(number: int, known: set[int]) -> None:
     """Forget a context on this worker's peers, and on theirs."""
-    for rank in known:
+    for rank in known if _state.is_set() else ():  # else RPC has ended
         call(rank, release_here, number)
 
 

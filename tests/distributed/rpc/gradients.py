@@ -98,6 +98,19 @@ def through_all():
         torch.testing.assert_close(found, weight.grad)
 
 
+def pass_here(*others):
+    x = torch.ones(3, 2, requires_grad=True)
+    with dist_autograd.context() as context_id:
+        dist_autograd.backward(context_id, [relay(x, *others).sum()])
+        return dist_autograd.get_gradients(context_id)[x]
+
+
+def on_another_worker():
+    """A worker with one thread runs a pass that leads through itself."""
+    found = rpc.rpc_sync("worker1", pass_here, ("worker2", "worker1", "worker0"))
+    torch.testing.assert_close(found, torch.full((3, 2), 2 * 0.5**4 * 2**3))
+
+
 def structures():
     x, y, plain = torch.rand(2, requires_grad=True), torch.rand(2, requires_grad=True), torch.rand(2)
     with dist_autograd.context() as context_id:

@@ -11,7 +11,9 @@ def run(program, case):
     return end([start(path, case, port, rank, 3) for rank in range(3)])
 
 
-@pytest.mark.parametrize("case", ["one_call,structures,several_passes", "through_all,deep", "failures", "lost"])
+@pytest.mark.parametrize(
+    "case", ["one_call,structures,several_passes", "through_all,deep,on_another_worker", "failures", "lost"]
+)
 def test_gradients(case):
     codes, outputs = run("gradients.py", case)
     if case == "lost":

@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlite._tensor import Tensor
@@ -32,19 +32,29 @@ IDS = struct.Struct("!QQQQ")  # of an RRef: its own (rank, count) and that of th
 _thread = threading.local()  # .running: this thread runs a request of the agent that is there
 
 
+@contextlib.contextmanager
+def let_others_run() -> Iterator[None]:
+    """Within a block that waits, a worker thread lets another request run."""
+    agent = getattr(_thread, "running", None)
+    if agent is None:
+        yield
+        return
+    agent.permits.release()
+    try:
+        yield
+    finally:
+        agent.permits.acquire()
+
+
 class RpcFuture(Future):
     """The result of a call. A worker thread that waits for it lets another request run."""
 
     def wait(self) -> Any:
         """Wait for the value and return it, or raise the error that was set."""
-        agent = getattr(_thread, "running", None)
-        if agent is None or self.done():
+        if self.done():
             return super().wait()
-        agent.permits.release()
-        try:
+        with let_others_run():
             return super().wait()
-        finally:
-            agent.permits.acquire()
 
     def _make_chained_future(self) -> Future:
         return RpcFuture()
