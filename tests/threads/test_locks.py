@@ -26,12 +26,15 @@ EXCEPTIONS = {
     "torchlite._dynamo.side_effect_monitor:": OF_A_TYPE,
     "torchlite._settings.fork_locks:": "the gate of forks itself",
     "torchlite.distributed._device_comm_backend:DeviceCommunicator.__init__": OF_A_GROUP,
+    "torchlite.distributed._distributed_backward:LocalPass.__init__": OF_A_GROUP,
     "torchlite.distributed._launch.process_watcher:ProcessWatchers.__init__": (
         "of the launcher, which starts programs by exec alone"
     ),
     "torchlite.distributed._work:MessageWork.__init__": OF_A_GROUP,
     "torchlite.distributed.rpc._agent:Agent.__init__": OF_A_GROUP,
+    "torchlite.distributed.rpc._autograd_context:DistAutogradContext.__init__": OF_A_GROUP,
     "torchlite.distributed.rpc._channel:Channel.__init__": OF_A_GROUP,
+    "torchlite.distributed.tensor._arriving_dtensor:wait_at_first_use": OF_A_GROUP,
     "torchlite.futures:Future.__init__": "of an object of the program's",
     "torchlite.futures:collect_all": OF_A_CALL,
     "torchlite.serve._worker_process:_Model.__init__": "a template forks with one thread alone, and holds no lock then",

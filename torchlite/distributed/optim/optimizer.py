@@ -6,12 +6,15 @@ import threading
 from collections import defaultdict
 from typing import Any
 
+from torchlite._settings import fork_locks
+
 from .. import autograd as dist_autograd
 from .. import rpc
 
 __all__ = ["DistributedOptimizer"]
 
-_lock = threading.Lock()  # optimizers of several callers may have the same parameters
+# Optimizers of several callers may have the same parameters.
+_lock = fork_locks.reinit_after_fork(threading.RLock())
 
 
 class _LocalOptimizer:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings import fork_locks
 from torchlite.autograd import Function
 
 META = struct.Struct("!QQ")  # a context's number plus one, or zero, and the message's
@@ -30,7 +31,7 @@ class _ThisThread(threading.local):
 _this_thread = _ThisThread()
 _contexts: dict[int, DistAutogradContext] = {}
 _counts = itertools.count()
-_lock = threading.Lock()
+_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 class SendRpc(Function):
@@ -208,8 +209,6 @@ def read(data: Any, peer: int, loads: Any, is_reply: bool = False) -> tuple[Any,
 
 
 def _forget_in_child() -> None:
-    global _lock
-    _lock = threading.Lock()
     _contexts.clear()
     _this_thread.context = None
 
