@@ -15,6 +15,8 @@ from torchlite._dispatch.tracing import trace_function as _handled
 if TYPE_CHECKING:
     from torchlite import Tensor
 
+REPLACEMENT: list[Any] = []  # of `scaled_dot_product_attention`, within `context_parallel`
+
 
 def _to_additive_mask(mask, name, dtype):
     """Return a float mask to add: minus infinity where a boolean one is True."""
@@ -359,7 +361,7 @@ def multi_head_attention_forward(
         )
     if not batch_first:
         q, k, v = (x.reshape(batch, num_heads, x.shape[1], head_dim) for x in (q, k, v))
-    attend = torch.nn.functional.scaled_dot_product_attention  # `context_parallel` replaces it there
+    attend = REPLACEMENT[0] if REPLACEMENT else F.scaled_dot_product_attention
     out = attend(q, k, v, attn_mask, dropout_p, is_causal)
     out = F.linear(out.permute(2, 0, 1, 3).reshape(target, batch, features), out_proj_weight, out_proj_bias)
     return out if batched else out.squeeze(1), None

@@ -4,6 +4,7 @@ from torchlite._settings.module_dir import make_module_dir
 
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
+from . import _arriving_dtensor as _arriving_dtensor
 from ._api import DTensor, distribute_module, distribute_tensor
 from ._creation import empty, full, ones, rand, randn, zeros
 from .placement_types import Partial, Placement, Replicate, Shard

@@ -17,7 +17,7 @@ from . import _sharding_rules
 from ._autograd_function import run_function
 from ._collective_utils import mesh_broadcast
 from ._dispatch import run_record
-from ._dtensor_factory import FACTORY, replicate_tensor
+from ._dtensor_factory import ARRIVALS, FACTORY, replicate_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import partial_gradient, redistribute_local_tensor, sum_gradients
 from ._utils import compute_global_tensor_info, compute_local_shape
@@ -518,15 +518,13 @@ class DTensor(torch.Tensor):
         if backward_dtype is not None and backward_dtype is not local.dtype:
             local = _CastGradient.apply(local, backward_dtype)
         dtype = forward_dtype or self.dtype
-        from ._arriving_dtensor import wait_at_first_use
-
         later: list | None = [] if async_op else None
         local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, target, later)
         if local is self._local_tensor:
             local = local.view_as(local)
         spec = DTensorSpec(mesh, target, TensorMeta(self.shape, self._spec.stride, local.dtype))
         made = wrap_local(local, spec)
-        return wait_at_first_use(made, later) if later else made
+        return ARRIVALS[0](made, later) if later else made
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
         """Returns the full tensor, the same on all processes, differentiably.

@@ -13,6 +13,8 @@ from .placement_types import Placement, Replicate, Shard, concat_ranges
 
 # Constructor of a DTensor from a local tensor and a spec, set by `_api`.
 FACTORY: list[Any] = []
+# Function that makes a DTensor wait for its messages at its first use, set by `_arriving_dtensor`.
+ARRIVALS: list[Any] = []
 
 
 def make_dtensor(local: torch.Tensor, spec: DTensorSpec) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite.nn import functional as F
+from torchlite.nn._functional_attention import REPLACEMENT
 
 from ..._functional_collectives import all_gather_tensor
 from ...device_mesh import DeviceMesh
@@ -168,7 +169,7 @@ def context_parallel(
         raise ValueError("`seq_dims` must have the same number of elements as `buffers`.")
     if any(all(one is not buffer for buffer in buffers) for one in lasting):
         raise ValueError("`no_restore_buffers` must be a subset of `buffers`.")
-    before = F.scaled_dot_product_attention, _cp_options.enable_load_balance
+    before = F.scaled_dot_product_attention, _cp_options.enable_load_balance, REPLACEMENT[:]
     group = mesh.get_group()
     balancer = None
     if buffers:
@@ -180,11 +181,12 @@ def context_parallel(
             buffer.resize_(part.shape).copy_(part)
     if buffers:
         _cp_options.enable_load_balance = balancer is not None
-    F.scaled_dot_product_attention = _make_ring_function(group)  # type: ignore[assignment]
+    ring = _make_ring_function(group)
+    F.scaled_dot_product_attention, REPLACEMENT[:] = ring, [ring]  # type: ignore[assignment]
     try:
         yield
     finally:
-        F.scaled_dot_product_attention, _cp_options.enable_load_balance = before
+        F.scaled_dot_product_attention, _cp_options.enable_load_balance, REPLACEMENT[:] = before
         with torch.no_grad():
             for buffer, original in zip(buffers, originals, strict=True):
                 if original is not None:
