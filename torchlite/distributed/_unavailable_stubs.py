@@ -1,4 +1,4 @@
-"""Placeholder classes and functions for unavailable parts of `torch.distributed`, for annotations and isinstance."""
+"""Placeholder classes for unavailable parts of `torch.distributed`, for annotations and isinstance."""
 
 from __future__ import annotations
 
@@ -15,8 +15,3 @@ def make_unavailable_class(name: str, module: str = "torch.distributed", base: t
 
     doc = "For annotations and `isinstance`: the constructor raises NotImplementedError."
     return type(name, (base,), {"__init__": __init__, "__module__": module, "__doc__": doc})
-
-
-def make_unavailable_function(name: str, module: str) -> Any:
-    """Return a function that raises NotImplementedError."""
-    return unsupported_function(f"{module}.{name}")
