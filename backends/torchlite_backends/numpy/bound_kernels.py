@@ -18,7 +18,7 @@ from .cache_blocking import parallel_for
 from .conv import _conv_forward_numpy, _make_columns_function, _normalize_geometry
 from .conv_geometry import get_conv_geometry
 from .conv_windows import WindowSum
-from .deterministic_gemm import deterministic_dot, multiply_in_blocks
+from .deterministic_gemm import deterministic_dot, deterministic_matmul, multiply_in_blocks
 from .fused_inference import ConvEpilogue
 from .quantized import bind_quantized_convolution, bind_quantized_matmul
 
@@ -33,6 +33,8 @@ _WINDOW_CHANNELS = 128
 _WINDOW_PLACES, _WINDOW_WEIGHTS = 256, 1 << 17
 # Weights of an LSTM's state from which each of two directions has a thread.
 _MIN_STATE_WEIGHTS = 1 << 16
+# Multiplications of a GRU's step up to which all gates and directions are computed by the same calls.
+_MAX_STEP_WORK = 1 << 17
 # Rows up to which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
 # each call, and weights from which it is.
 _MAX_ROWS, _MIN_WEIGHTS = 64, 1 << 10
@@ -287,6 +289,93 @@ class BoundLstm:
         return run
 
 
+def _bind_gru(
+    input: Any, h0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool
+) -> Callable | None:  # fmt: skip
+    constants = [value for value in (w_ih, w_hh, b_ih, b_hh) if value is not None]
+    if any(value.__class__ is Varying for value in constants) or input.__class__ is not Varying:
+        return None
+    if input.dtype.char not in "fd" or any(value.dtype != input.dtype for value in (h0, *constants)):
+        return None
+    if not math.prod(input.shape) or not w_hh.size or input.shape[1] * w_hh.size > _MAX_STEP_WORK:
+        return None
+    if conv_cpu_engine.selected_engine() is not None:
+        return None
+    layer = _order_gru(w_ih, w_hh, b_ih, b_hh, reverse)
+    return BoundGru([layer], [h0], input.shape)
+
+
+class _GruLayer(NamedTuple):
+    """Constants of one direction. Gates are in the order of `recurrent`: z, r, n."""
+
+    of_input: np.ndarray  # (features, 3 * units)
+    of_state: np.ndarray  # (units, 3 * units)
+    bias_input: np.ndarray
+    bias_state: np.ndarray
+    reverse: bool
+
+
+def _order_gru(w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool) -> _GruLayer:
+    hidden = w_hh.shape[1]
+
+    def order(rows: np.ndarray | None) -> np.ndarray:
+        if rows is None:
+            return np.zeros(3 * hidden, w_hh.dtype)
+        return np.concatenate([rows[hidden : 2 * hidden], rows[:hidden], rows[2 * hidden :]])
+
+    turned = [share_equal(np.ascontiguousarray(order(weight).T)) for weight in (w_ih, w_hh)]
+    return _GruLayer(*turned, order(b_ih), order(b_hh), reverse)
+
+
+class BoundGru:
+    """Directions of a layer with constant weights, as a function of the arrays among the input and the first state of
+    each. It returns what `_gru_layer` returns for each direction, without what only the backward pass reads.
+    """
+
+    def __init__(self, layers: list[_GruLayer], states: list, shape: tuple[int, ...]) -> None:
+        self.layers, self.states, self.shape = layers, states, shape
+        ways = len(layers)
+        cell = recurrent.Cell(
+            "gru",
+            tuple(layer.reverse for layer in layers),
+            (("sigmoid", None, None), ("tanh", None, None)) * ways,
+            None,
+            True,
+        )
+        weight, bias = (np.stack(parts) for parts in zip(*[(x.of_state, x.bias_state) for x in layers], strict=True))
+        self.steps = recurrent.bind_in_numpy(cell, recurrent.Constants(weight, bias, None, None, None))
+        self.of_input = np.concatenate([layer.of_input for layer in layers], 1)
+        self.bias = np.concatenate([layer.bias_input for layer in layers])
+
+    def __call__(self, *arrays: np.ndarray) -> tuple:
+        given = iter(arrays)
+        inputs, first = [], []
+        for state in self.states:
+            inputs.append(next(given))
+            first.append(next(given) if state.__class__ is Varying else state)
+        if all(x is inputs[0] for x in inputs):
+            sums = deterministic_matmul(inputs[0], self.of_input)
+        else:
+            parts = [deterministic_matmul(x, layer.of_input) for x, layer in zip(inputs, self.layers, strict=True)]
+            sums = np.concatenate(parts, 2)
+        sums += self.bias
+        output, last = self.steps(sums, np.stack(first), None, None)
+        nothing = np.empty(0, output.dtype)
+        found: list[np.ndarray] = []
+        for d in range(len(self.layers)):
+            found += [np.ascontiguousarray(output[:, d]), last[0, d], nothing]
+        return tuple(found)
+
+    def beside(self, other: Any) -> Callable | None:
+        """Return a function of both layers' arrays that returns both layers' results: their steps run together."""
+        if other.__class__ is not BoundGru or other.shape != self.shape:
+            return None
+        first, second = self.layers[0], other.layers[0]
+        if first.of_state.shape != second.of_state.shape or first.of_state.dtype != second.of_state.dtype:
+            return None
+        return BoundGru([*self.layers, *other.layers], [*self.states, *other.states], self.shape)
+
+
 def _bind_recurrent_steps(
     sums: Any, weight: Any, h: Any, c: Any, bias: Any, peepholes: Any, lengths: Any, scale: Any, zero: Any, cell: str,
     reverse: Any, activations: Any, clip: Any, option: Any,
@@ -356,6 +445,7 @@ def _leave_varying(function: Callable, args: tuple) -> Callable:
 _BINDERS: dict[str, Callable[..., Callable | None]] = {
     "convolution": _bind_convolution,
     "_fused_conv_bn": _bind_convolution,
+    "_gru_layer": _bind_gru,
     "_lstm_layer": _bind_lstm,
     "_recurrent_steps": _bind_recurrent_steps,
     "linear": _bind_linear,

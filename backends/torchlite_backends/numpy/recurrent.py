@@ -32,6 +32,8 @@ _ORDER = {"rnn": [0], "gru": [0, 1, 2], "lstm": [1, 0, 2, 3]}
 _ALL = slice(None)
 # Multiplications of a step's product from which threads share it, their number, and the most columns of a block.
 _SHARED, _THREADS, _WIDEST = 1 << 23, 2, 64
+# Bytes of weights that stay in a core's second-level cache from step to step, and of one direction's that do.
+_CACHED, _CACHED_ALONE = 3 << 19, 7 << 18
 
 
 class Cell(NamedTuple):
@@ -101,13 +103,25 @@ def bind_steps(cell: Cell, constants: Constants) -> Callable:
 def bind_in_numpy(cell: Cell, constants: Constants) -> Callable:
     """Return `bind_steps` without an engine."""
     count = cell.functions
-    if len(cell.reverse) > 1 and cell.activations != cell.activations[:count] * len(cell.reverse):
+    if len(cell.reverse) > 1 and (
+        cell.activations != cell.activations[:count] * len(cell.reverse) or _are_faster_apart(cell, constants)
+    ):
         return _bind_separately(cell, constants)
     return _Steps(cell, constants).run
 
 
+def _are_faster_apart(cell: Cell, constants: Constants) -> bool:
+    """True if the weights of one direction stay in cache from step to step, and those of all do not.
+
+    256 units take 0.5 to 0.65 of the time then, and 192 units 1.25.
+    """
+    weight, scale = constants.weight, constants.scale
+    size = weight.size * (weight if scale is None else scale).itemsize
+    return size > _CACHED and size <= _CACHED_ALONE * len(cell.reverse)
+
+
 def _bind_separately(cell: Cell, constants: Constants) -> Callable:
-    """Return the steps of directions with different functions, which run one after the other."""
+    """Return the steps of directions that run one after the other."""
     parts = [_Steps(one, constants.direction(d)) for d, one in enumerate(cell.directions())]
 
     def run(sums, h, c, lengths):
@@ -211,6 +225,8 @@ class _LevelProduct(_Product):
     def begin(self, shape: tuple[int, ...], gates: slice = _ALL) -> Callable:
         product, ways = super().begin(shape), shape[0]
         kind, exact = self.scale.dtype, self.weight.dtype
+        if ways == 1 and exact == kind:
+            return self._begin_direction(product, shape)
         low, high, step = (np.empty((ways, 1, 1), kind) for _ in range(3))
         of_low, of_high = low[:, 0, 0], high[:, 0, 0]
         levels, factor = np.empty(shape, kind), np.empty_like(self.scale)
@@ -238,6 +254,26 @@ class _LevelProduct(_Product):
                 out[...] = product(*wide)
             np.multiply(step, self.scale, factor)
             return np.multiply(out, factor, out)
+
+        return multiply
+
+    def _begin_direction(self, product: Callable, shape: tuple[int, ...]) -> Callable:
+        """Return the function for one direction, whose range is two numbers: NumPy computes with these faster."""
+        kind, levels = self.scale.dtype, np.empty(shape, self.scale.dtype)
+        top, least, zero = kind.type(255), np.finfo(kind).smallest_subnormal, kind.type(0)
+        scale = self.scale.reshape(-1)[0] if self.scale.size == 1 else self.scale
+
+        def multiply(h: np.ndarray, out: np.ndarray) -> np.ndarray:
+            low, high = np.minimum.reduce(h, None), np.maximum.reduce(h, None)
+            low, high = zero if low > 0 else low, zero if high < 0 else high
+            step = (high - low) / top
+            step = least if step < least else step
+            high = np.rint(low / step) + top
+            np.divide(h, step, levels)
+            np.rint(levels, levels)
+            np.minimum(levels, high, out=levels)
+            product(levels, out)
+            return np.multiply(out, step * scale, out)
 
         return multiply
 

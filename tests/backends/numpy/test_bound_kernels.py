@@ -132,6 +132,49 @@ def test_lstm(steps, batch, biased, reverse):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("state_varies", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("steps", "batch", "dtype"), [(1, 1, "f4"), (5, 1, "f4"), (4, 3, "f8")])
+def test_directions_of_a_gru_run_together(steps, batch, dtype, biased, state_varies):
+    rng = np.random.default_rng(2)
+    x, y = (rng.standard_normal((steps, batch, 6)).astype(dtype) for _ in range(2))
+    layers, calls = [], []
+    for reverse in (False, True):
+        h = rng.standard_normal((batch, 8)).astype(dtype)
+        weights = [rng.standard_normal((24, n)).astype(dtype) for n in (6, 8)]
+        weights += [rng.standard_normal(24).astype(dtype) if biased else None for _ in range(2)]
+        layers.append(bind_kernel("_gru_layer", (varying(x), varying(h) if state_varies else h, *weights, reverse)))
+        calls.append((h, *weights, reverse))
+    if conv_cpu_engine.selected_engine() is not None:
+        assert layers == [None, None]
+        return
+    kernel = backend.kernels(0)["_gru_layer"]
+    for inputs in ((x, x), (x, y)):
+        want = [kernel(one, *call) for one, call in zip(inputs, calls, strict=True)]
+        given = [(one, call[0]) if state_varies else (one,) for one, call in zip(inputs, calls, strict=True)]
+        both = layers[0].beside(layers[1])(*given[0], *given[1])
+        for k, layer in enumerate(layers):
+            for got in (layer(*given[k]), both[3 * k : 3 * k + 3]):
+                for a, b in zip(got[:2], want[k][:2], strict=True):
+                    assert a.shape == b.shape and a.dtype == b.dtype
+                    np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_layers_of_a_gru_that_do_not_run_together():
+    def layer(units, features=6, kind="f4", steps=5):
+        weights = [np.ones((3 * units, n), kind) for n in (features, units)]
+        x = Varying((steps, 1, features), np.dtype(kind))
+        return bind_kernel("_gru_layer", (x, np.zeros((1, units), kind), *weights, None, None, False))
+
+    if conv_cpu_engine.selected_engine() is None:
+        for other in (layer(9), layer(8, features=4), layer(8, kind="f8"), layer(8, steps=4), np.tanh):
+            assert layer(8).beside(other) is None
+    assert layer(256) is None
+    x, weight = Varying((5, 1, 6), np.dtype("f4")), np.ones((24, 6), "f4")
+    assert bind_kernel("_gru_layer", (x, np.zeros((1, 8), "f4"), weight, varying(weight), None, None, False)) is None
+    assert bind_kernel("_gru_layer", (x, np.zeros((1, 8)), weight, weight, None, None, False)) is None
+
+
 def test_left_to_the_kernel():
     x, weight = Varying((1, 2, 4), np.dtype("f4")), np.ones((3, 2, 3), "f4")
     rest = ((1,), (0,), (1,), False, (0,), 1)
@@ -140,7 +183,7 @@ def test_left_to_the_kernel():
     assert bind_kernel("convolution", (x, weight.astype("f8"), None, *rest)) is None
     assert bind_kernel("convolution", (x, weight, None, (1,), (0,), (1,), True, (0,), 1)) is None
     assert bound_kernels._BINDERS.keys() == {
-        "convolution", "_fused_conv_bn", "_lstm_layer", "linear", "matmul", "_quantized_convolution",
+        "convolution", "_fused_conv_bn", "_gru_layer", "_lstm_layer", "linear", "matmul", "_quantized_convolution",
         "_quantized_matmul", "_recurrent_steps",
     }  # fmt: skip
 

@@ -65,7 +65,7 @@ def check(run, cell, constants, given, tolerance=1e-5):
         assert got.dtype == want.dtype and got.flags.c_contiguous
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
     for x, old in zip(given, before, strict=True):  # a call writes no argument
-        assert x is None or np.array_equal(x, old)
+        assert x is None or np.array_equal(x, old, equal_nan=x.dtype.kind == "f")
 
 
 LAYERS = {
@@ -101,6 +101,26 @@ def test_levels(levels, by_column, peepholes):
             "lstm", ways, levels=levels, by_column=by_column, peepholes=peepholes, lengths=lengths, hidden=19
         )
         check(recurrent.bind_in_numpy(*made[:2]), *made)
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
+@pytest.mark.parametrize("by_column", [False, True])
+def test_levels_of_one_direction(by_column, value):
+    cell, constants, given = make_layer("lstm", (True,), levels="i1", by_column=by_column, hidden=19)
+    given[1][0, 1] = value
+    with np.errstate(all="ignore"):
+        check(recurrent.bind_in_numpy(cell, constants), cell, constants, given)
+
+
+@pytest.mark.parametrize(("hidden", "levels", "count"), [(192, "", 1), (256, "", 2), (256, "u1", 2), (400, "", 1)])
+def test_directions_whose_weights_stay_in_cache_run_apart(monkeypatch, hidden, levels, count):
+    made, make = [], recurrent._Steps
+    monkeypatch.setattr(recurrent, "_Steps", lambda *given: made.append(given) or make(*given))
+    cell, constants, given = make_layer("lstm", (False, True), levels=levels, hidden=hidden, steps=2)
+    found = recurrent.bind_in_numpy(cell, constants)(*given)
+    assert len(made) == count
+    for got, want in zip(found, expect(cell, constants, given), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_sums_that_float32_does_not_hold():
