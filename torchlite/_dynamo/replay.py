@@ -40,6 +40,7 @@ from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
+from .pool_before_activations import pool_before_activations
 from .power_reduction import use_squares
 from .program_ir import HOST_VALUES, CapturedCall, Program, ResultSpec
 from .python_codegen import ReplayMiss, lower_to_python
@@ -118,6 +119,8 @@ def run_passes(
     if not hasattr(table.backend, "blockwise"):
         return program
     program = fuse_conv_bn_act(program, layouts, memory, table)
+    if only_computes and table.backend.engine() == "numpy":
+        program = pool_before_activations(program, layouts, memory)
     if arrays is not None:
         if is_free:
             program = use_channels_last(program, arrays, layouts, memory, table)
