@@ -12,6 +12,9 @@ from .power_reduction import constant_number
 from .program_ir import Layouts, Program, Slot, Step
 
 
+_CLAMPS = ("_clamp_scalars", "clamp_min", "clamp_max")
+
+
 def pool_before_activations(program: Program, layouts: Layouts, place: dict[int, int]) -> Program:
     """Pool images before the activation that made them, which then has fewer numbers to compute.
 
@@ -63,6 +66,8 @@ def _input_of(step: Step, program: Program, layouts: Layouts) -> Slot | None:
         found = others[0] if numbers[1] is None else first
     elif step.name == "leaky_relu" and (not others or numbers[1] is not None and numbers[1] >= 0):
         found = first
+    elif step.name in _CLAMPS:
+        found = first if all(number is not None for number in numbers[1:]) else None
     else:
         found = None if clamp_range_of(step) is None else first
     if found.__class__ is not Slot or layouts.get(found.number, ())[:2] != layouts.get(step.out.number, (None,))[:2]:
