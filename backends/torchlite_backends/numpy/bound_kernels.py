@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlite._settings.equal_arrays import share_equal
 
-from . import conv_cpu_engine, conv_depthwise, conv_row_bands, lstm, recurrent
+from . import conv_cpu_engine, conv_depthwise, conv_kernel_rows, conv_row_bands, lstm, recurrent
 from .blas import single_threaded
 from .cache_blocking import LONG_ROW as _LONG_ROW
 from .cache_blocking import parallel_for
@@ -112,6 +112,8 @@ def _bind_planned(bound: _Bound) -> Callable:
         return _bind_pointwise_convolution(weight, bias, finish, plan)
     if plan.batch == plan.groups == 1 and plan.channels * plan.taps * plan.places <= _MAX_GATHERED:
         return _bind_gathered_convolution(weight, bias, finish, plan)
+    if conv_kernel_rows.is_faster(plan, weight.dtype):
+        return conv_kernel_rows.KernelRows(weight, bias, plan, _clamp_of(finish)).run
     quick = None
     if plan.batch and plan.channels and plan.places and conv_depthwise.is_faster(plan, weight.dtype):
         quick = _bind_depthwise_convolution(weight, bias, finish, plan)

@@ -35,7 +35,7 @@ _PART, _LINES, _PARTS = 1 << 22, 64, 32
 UNCOPIED, _LEAST_ROWS, _LEAST_COLUMNS = 1_000_000, 4, 64
 # On Intel's processors (family of `AVX512_SPR`) reading without a copy pays for few columns or rows, and for a second
 # matrix of few rows that stays in the second-level cache: else blocks take up to 1.6 of the time of one product.
-_READS_SLOWLY = bool(__cpu_features__.get("AVX512_SPR"))
+READS_SLOWLY = bool(__cpu_features__.get("AVX512_SPR"))
 _NARROW, _SHALLOW, _CACHED = 48, 128, 1 << 16
 # The scratch memory of a transposed product, which no kernel around a product uses.
 _TURNED = 7
@@ -205,7 +205,7 @@ def multiply_in_blocks(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> np.ndar
     high, wide = UNCOPIED // (depth * columns) // 4 * 4, UNCOPIED // (rows * depth) // 16 * 16
     if max(high // _LEAST_ROWS, wide // _LEAST_COLUMNS) < 1 or not has_avx512_kernels(a.dtype):
         return np.matmul(a, b, out=out)
-    if _READS_SLOWLY and not _pays_without_copies(depth, columns, rows, high):
+    if READS_SLOWLY and not _pays_without_copies(depth, columns, rows, high):
         return np.matmul(a, b, out=out)
     if high >= _LEAST_ROWS:
         whole = rows // high * high

@@ -19,6 +19,7 @@ import numpy as np
 
 from .blas import get_gemm_function, get_transposing_copy
 from .cache_blocking import get_scratch_buffer, parallel_for, parallel_sum
+from .deterministic_gemm import READS_SLOWLY
 
 # Transform of weights and, transposed, of the weight gradient back. Positions are numbered (row, column).
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
@@ -34,7 +35,9 @@ _OUTPUT_TRANSFORM = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 # Cost of transforming an input or output, and a weight, in multiplications of a matrix product (45 per ns on one thread
 # of Zen 4 with AVX-512). On two threads, forward and both gradients, 128 channels of 16 images of 16x16 take 0.8 of
 # direct convolution's time and 256 of 8x8 take 0.75; 64 channels would take 1.7, 256 of 4 images of 14x14 1.0.
-_TRANSFORM, _WEIGHT = 150, 600
+# Intel's processors transform slower: 96 channels of 52x52 take 1.9 of the time of direct convolution on one thread,
+# 128 channels 1.0.
+_TRANSFORM, _WEIGHT = 220 if READS_SLOWLY else 150, 600
 # Minimum outputs of a channel: with fewer the weights' transforms, which threads share badly, cost as much as is gained
 # (512 channels of 16 images of 4x4 1.2 of direct convolution's time on two threads, 128 of one image of 28x28 2.3).
 _PLACES = 1024

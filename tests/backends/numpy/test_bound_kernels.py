@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from torchlite_backends.numpy import backend, bound_kernels, conv_cpu_engine
+from torchlite_backends.numpy import backend, bound_kernels, conv_cpu_engine, conv_kernel_rows
+from torchlite_backends.numpy.blas import has_avx512_kernels
 from torchlite_backends.numpy.bound_kernels import Varying, bind_kernel
+from torchlite_backends.numpy.conv_geometry import get_conv_geometry
 
 # Batch, channels, filters, size, kernel, stride, padding, dilation, groups.
 CONVOLUTIONS = {
@@ -36,6 +38,14 @@ CONVOLUTIONS = {
     "positions of a volume": (1, 6, 8, (3, 4, 5), 1, 1, 0, 1, 1),
     "volume": (2, 4, 6, (5, 6, 7), 3, 2, 1, 1, 2),
     "large": (1, 32, 32, (28, 28), 3, 1, 1, 1, 1),
+    "kernel rows": (1, 16, 24, (20, 19), 3, 1, 1, 1, 1),
+    "kernel rows with a stride": (1, 10, 40, (31, 30), 3, 2, 1, 1, 1),
+    "kernel rows with strides": (1, 12, 17, (23, 40), (4, 5), (3, 2), (2, 0), 1, 1),
+    "kernel rows with gaps": (1, 9, 33, (26, 22), (3, 2), 1, (2, 1), (2, 1), 1),
+    "kernel rows of one column": (1, 20, 20, (30, 30), (3, 1), 1, (1, 0), 1, 1),
+    "one kernel row": (1, 20, 20, (30, 30), (1, 3), (2, 1), (0, 1), 1, 1),
+    "kernel rows, shared": (1, 48, 64, (41, 42), 3, 1, 1, 1, 1),
+    "kernel rows of few filters": (1, 17, 5, (100, 90), 3, 1, 1, 1, 1),
 }
 CLAMPS = {"plain": None, "relu": (0.0, math.inf), "relu6": (0.0, 6.0)}
 
@@ -68,6 +78,28 @@ def test_convolution(case, biased, clamp, dtype):
         want = table[name](x, weight, bias, *rest, *norm)
         np.testing.assert_allclose(found(x), want, rtol=1e-5 if dtype == "f4" else 1e-12, atol=1e-4)
         assert found(x).shape == want.shape
+
+
+def test_kernel_rows_serve_their_cases():
+    served = set()
+    for case, (batch, channels, filters, size, *geometry, groups) in CONVOLUTIONS.items():
+        kernel, stride, padding, dilation = (v if isinstance(v, tuple) else (v,) * len(size) for v in geometry)
+        plan = get_conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+        served |= {case} if conv_kernel_rows.is_faster(plan, np.dtype("f4")) else set()
+    wanted = {case for case in CONVOLUTIONS if "kernel row" in case}
+    assert served >= wanted if has_avx512_kernels(np.dtype("f4")) else not served
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, 1e30])
+def test_kernel_rows_keep_values_that_are_not_finite_in_their_windows(value):
+    rng = np.random.default_rng(0)
+    weight, x = (rng.standard_normal(shape).astype("f4") for shape in ((24, 16, 3, 3), (1, 16, 20, 19)))
+    x[0, 3, 2, 18] = x[0, 5, 19, 0] = value
+    rest = ((2, 1), (1, 1), (1, 1), False, (0, 0), 1)
+    with np.errstate(all="ignore"):
+        got = bind_kernel("convolution", (varying(x), weight, None, *rest))(x)
+        want = backend.kernels(0)["convolution"](x, weight, None, *rest)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("case", [name for name in CONVOLUTIONS if name.startswith("depthwise")])

@@ -101,7 +101,7 @@ def test_few_rows(monkeypatch, rows, inner, columns, bias, slowly):
 )
 def test_blocks(monkeypatch, rows, inner, columns, reads_slowly):
     """Products of more multiplications than BLAS computes without copies, with rests, in memory with longer rows."""
-    monkeypatch.setattr(deterministic_gemm, "_READS_SLOWLY", reads_slowly)
+    monkeypatch.setattr(deterministic_gemm, "READS_SLOWLY", reads_slowly)
     monkeypatch.setattr(deterministic_gemm, "has_avx512_kernels", lambda dtype: True)
     rng = np.random.default_rng(0)
     a, wide = rng.standard_normal((rows, inner), "f4"), rng.standard_normal((inner, columns + 3), "f4")
