@@ -11,7 +11,6 @@ from .fuse_conv_bn_act import clamp_range_of
 from .power_reduction import constant_number
 from .program_ir import Layouts, Program, Slot, Step
 
-
 _CLAMPS = ("_clamp_scalars", "clamp_min", "clamp_max")
 
 

@@ -1,10 +1,10 @@
 """Convolution of one small image with constant weights, by products with a row of the kernel: for loaded modules.
 
-The image is transposed so that channels come last, with zeros around it. The places of a kernel's row are then adjacent,
-and every k-th window along a row (k: the kernel's width by the stride) begins where the one before ends. So the windows
-are matrices in the image itself, and nothing is gathered. Rows of the output follow each other without a gap: products
-run over the zeros between them too. With a stride, the image's rows are stored by their remainder, so that neighbours of
-the output are neighbours there.
+The image is transposed so that channels come last, with zeros around it. The places of a kernel's row are adjacent
+then, and every k-th window along a row (k: the kernel's width by the stride) begins where the one before ends. So the
+windows are matrices in the image itself, and nothing is gathered. Rows of the output follow each other without a gap:
+products run over the zeros between them too. With a stride, the image's rows are stored by their remainder, so that
+neighbours of the output are neighbours there.
 
 The products are so small that BLAS's kernels for AVX-512 copy no matrix. NumPy runs many of them in one call.
 """
