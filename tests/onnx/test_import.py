@@ -433,3 +433,23 @@ def test_a_crop_of_the_same_size_is_resized():
     made = model([item], [info("x", 1, 1, 1, 5)], ["y"], [roi, _longs("s", 1, 1, 1, 5)])
     found = torch.onnx.load(made)(torch.arange(5.0).reshape(1, 1, 1, 5))
     assert found.tolist() == [[[[2.0, 2.5, 3.0, 3.5, 4.0]]]]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_results_of_permuted_images_of_one_channel_are_row_major(channels):
+    """Images of one channel are row-major as they are; more channels come last, as PyTorch has it."""
+    nodes = [
+        node("Transpose", ["x"], ["y"], perm=[0, 3, 1, 2]),
+        node("Conv", ["y", "w"], ["z"]),
+        node("Relu", ["z"], ["r"]),
+        node("Conv", ["r", "v"], ["out"]),
+    ]
+    given = info("x", "n", 9, 8, channels)
+    file = model(nodes, [given], ["out"], [weight("w", 4, channels, 3, 3), weight("v", 5, 4, 3, 3)])
+    module, x = torch.onnx.load(io.BytesIO(file)), torch.rand(2, 9, 8, channels)
+    for _ in range(5):
+        with torch.no_grad():
+            found = module(x)
+        y = torch.conv2d(x.permute(0, 3, 1, 2).contiguous(), module.w)
+        torch.testing.assert_close(found, torch.conv2d(y.relu(), module.v), rtol=1e-5, atol=1e-5, check_stride=False)
+        assert channels > 1 or found.is_contiguous()

@@ -122,6 +122,8 @@ def _torch_conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, 
     array = getattr(values[1], "array", None) if len(values) > 1 else None
     if array is None or array.ndim not in _CONV or kwargs.get("auto_pad", "NOTSET") != "NOTSET":
         return None
+    if array.shape[1] * kwargs.get("group", 1) == 1:  # the function of `_import` makes its strides row-major
+        return None
     rank = array.ndim - 2
     pads = kwargs.get("pads") or [0] * 2 * rank
     if pads[:rank] != pads[rank:] or min(pads) < 0:

@@ -75,7 +75,16 @@ def conv(
     strides, begin, end, dilations = convolution_geometry(x, w, auto_pad, dilations, group, pads, strides)
     if begin != end:
         x, begin = F.pad(x, to_torch_padding(begin, end)), [0] * len(begin)
-    return torch_function(f"F.conv{len(begin)}d")(x, w, b, strides, begin, dilations, group)
+    return torch_function(f"F.conv{len(begin)}d")(_with_row_major_strides(x), w, b, strides, begin, dilations, group)
+
+
+def _with_row_major_strides(x: Tensor) -> Tensor:
+    """Return row-major images with row-major strides. A permuted image of one channel is row-major, but its strides are
+    also those of channels last. PyTorch's later results would have channels last then, and each would be transposed.
+    """
+    if not x.is_contiguous() or x.stride(1) >= math.prod(x.shape[2:]):
+        return x
+    return x.reshape(-1).reshape(x.shape)
 
 
 def _products_per_element(w: Tensor, filters: int) -> int:
