@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings.equal_arrays import share_equal
+
 from .blas import get_transposing_copy, has_avx512_kernels, single_threaded
 from .cache_blocking import get_scratch_buffer, parallel_for
 from .deterministic_gemm import UNCOPIED
@@ -54,8 +56,8 @@ class KernelRows:
     ) -> None:
         self.plan, self.clamp = plan, clamp
         (high, wide), (across, along) = plan.kernel, plan.stride
-        shape = (wide * plan.channels, plan.filters)
-        self.weights = [np.ascontiguousarray(weight[:, :, i].transpose(2, 1, 0)).reshape(shape) for i in range(high)]
+        shape = (high, wide * plan.channels, plan.filters)
+        self.weights = share_equal(np.ascontiguousarray(weight.transpose(2, 3, 1, 0)).reshape(shape))
         self.bias = None if bias is None else bias[:, None, None]
         self.apart = -(-wide // along)  # windows of a row after which one begins where the first one ends
         self.columns = -(-max(plan.padded[1], wide) // along)
@@ -67,7 +69,7 @@ class KernelRows:
         self.blocks = list(itertools.pairwise(cuts))
         most = max(stop - start for start, stop in self.blocks) * self.columns
         parts, rows = self._cut(most)
-        self.behind = (parts * rows * self.apart + self.apart) * along * plan.channels + shape[0]  # read beyond the end
+        self.behind = (parts * rows * self.apart + self.apart) * along * plan.channels + shape[1]  # read beyond the end
 
     def _cut(self, positions: int) -> tuple[int, int]:
         """Return the number of equal products for so many positions, and their rows."""
