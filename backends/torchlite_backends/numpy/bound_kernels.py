@@ -325,8 +325,8 @@ def _order_gru(w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool) -> _Gr
             return np.zeros(3 * hidden, w_hh.dtype)
         return np.concatenate([rows[hidden : 2 * hidden], rows[:hidden], rows[2 * hidden :]])
 
-    turned = [share_equal(np.ascontiguousarray(order(weight).T)) for weight in (w_ih, w_hh)]
-    return _GruLayer(*turned, order(b_ih), order(b_hh), reverse)
+    of_input, of_state = [share_equal(np.ascontiguousarray(order(weight).T)) for weight in (w_ih, w_hh)]
+    return _GruLayer(of_input, of_state, order(b_ih), order(b_hh), reverse)
 
 
 class BoundGru:
