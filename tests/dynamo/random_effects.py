@@ -22,7 +22,7 @@ from torchlite._dynamo.compiled_function import CompiledFunction
 from .random_breaks import _Writer, replays_of
 
 # What the functions call. `trace` records effects in their order.
-_PRELUDE = '''
+_PRELUDE = """
 import contextlib
 import functools
 import random
@@ -198,7 +198,7 @@ def post_hook(module, args, result):
     return result - 0.5
 
 
-'''
+"""
 _EXACT = (
     "{a} + {b}", "{a} - {b}", "{a} * 0.5", "{a}.relu()", "torch.where({a} > {b}, {a}, {b})", "{a} * {b}.sign()",
     "({a} @ weight).clamp(-8, 8)", "torch.cat([{a}, {b}])[::2]", "{a}.t() + {b}", "{a}.flip(0)",
@@ -283,7 +283,12 @@ class EffectWriter(_Writer):
         forms = _ERRORS if self.random.random() < 0.03 else self.expressions
         value = self.fill(forms, names)
         name = self.random.choice(names) if self.random.random() < 0.3 else self.new_name()
-        forms = ("{n} = {v}",) * 8 + ("{n}: torch.Tensor = {v}", "{n} = {m} = {v}", "{n}, *{m} = {v}, 1, 2", "({n} := {v})")
+        forms = ("{n} = {v}",) * 8 + (
+            "{n}: torch.Tensor = {v}",
+            "{n} = {m} = {v}",
+            "{n}, *{m} = {v}, 1, 2",
+            "({n} := {v})",
+        )
         line = self.random.choice(forms).format(n=name, m=self.new_name(), v=value)
         if name not in names:
             names.append(name)
@@ -344,7 +349,9 @@ class EffectWriter(_Writer):
         return lines
 
     def leave(self, names, depth):
-        last = self.fill(["return {a} + 2", "raise ValueError(f'{{{a}.sum().item()}}')", "return {a}", "raise KeyError('k')"], names)
+        last = self.fill(
+            ["return {a} + 2", "raise ValueError(f'{{{a}.sum().item()}}')", "return {a}", "raise KeyError('k')"], names
+        )
         return [self.fill(["if {a}.mean() > 1:", "if {a}.sum().item() > 6:"], names), f"    {last}"]
 
     def branch(self, names, depth):
@@ -359,7 +366,10 @@ class EffectWriter(_Writer):
         leave = self.random.choice(["break", "continue", ""])
         last = [self.fill(["if {a}.sum().item() > 1:", "if {a}.max() > 2:"], names), f"    {leave}"] if leave else []
         if chance < 0.25:
-            header = [f"{name} = 0", self.fill([f"while {name} < 2 and {{a}}.sum() < 50:", f"while {name} < 3:"], names)]
+            header = [
+                f"{name} = 0",
+                self.fill([f"while {name} < 2 and {{a}}.sum() < 50:", f"while {name} < 3:"], names),
+            ]
             lines = [*header, f"    {name} += 1", *self.inner(names, depth, *last)]
         elif chance < 0.5:
             item = self.new_name()
@@ -471,9 +481,21 @@ def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6
         told = [(str(w.message), w.lineno) for w in warned if "torch.compile: " not in str(w.message)]
         objects = (result, state.count, state.items, state.last, state.buffer, state.scale, x, y, module.kept, module.total,
                    [(one.calls, one.seen, one.training) for one in (module.layer, module.hooked)])  # fmt: skip
-        effects.append((error, list(module.trace), printed.getvalue(), told, _shown(objects), torch.rand(1).item(), random.random()))
+        effects.append(
+            (
+                error,
+                list(module.trace),
+                printed.getvalue(),
+                told,
+                _shown(objects),
+                torch.rand(1).item(),
+                random.random(),
+            )
+        )
         tensors = [x, result, *module.layer.parameters(), *module.hooked.parameters()]
-        gradients += [t.grad.clone() for t in tensors if t is not None and (t.is_leaf or t.retains_grad) and t.grad is not None]
+        gradients += [
+            t.grad.clone() for t in tensors if t is not None and (t.is_leaf or t.retains_grad) and t.grad is not None
+        ]
         module.trace.clear()
         module.layer.zero_grad()
         module.hooked.zero_grad()

@@ -259,12 +259,12 @@ class CompiledFunction:
             sizes.count(place)
             try:
                 result = replay((self.function, args, kwargs, sizes.variant), *tensors)
+                self.replays += 1
+                return result
             except Exception:  # whatever it is, the function raises it as well, or handles it
                 if not shared.is_inferred(place):
                     raise
-                return self.function(*args, **kwargs)
-            self.replays += 1
-            return result
+            return self.function(*args, **kwargs)
         if THREAD_STATE.stance in _NO_RECOMPILE_STANCES or not shared.wants(tensors, sizes.calls.get(place, 0)):
             return _NO_RESULT
         sizes.count(place)
@@ -332,18 +332,13 @@ class CompiledFunction:
         self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
     ) -> Any:
         """Record the first call of a variant."""
+        why: Exception | None = None  # errors of the function are raised outside of handlers, so they have no context
         try:
             variant, outside = self._prepare_variant(tensors, objects, modes)
-        except NotYet as error:
-            self.postponed = str(error)
-            return self.function(*args, **kwargs)
         except Unsupported as error:
-            if sys.getprofile() is not None:  # a profiler of the program, or the executed-code discovery of a caller
-                return self.function(*args, **kwargs)
-            if self.discovery.may_help():
-                self.postponed = str(error)
-                return self.discovery.call(self.function, args, kwargs)
-            return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
+            why = error
+        if why is not None:
+            return self._run_unprepared(key, why, args, kwargs)
         if self.failed.get(key, 0) > 1:
             return self.function(*args, **kwargs)
         if self.variants:
@@ -359,6 +354,18 @@ class CompiledFunction:
             if key.__class__ is not SizeVariant and self.dynamic is not False:
                 self._enable_dynamic_shapes(key, variant, tensors, outside)
         return result
+
+    def _run_unprepared(self, key: Any, error: Exception, args: tuple, kwargs: dict) -> Any:
+        """Run a call whose state is not understood."""
+        is_early = error.__class__ is NotYet
+        if not is_early and sys.getprofile() is not None:
+            return self.function(
+                *args, **kwargs
+            )  # a profiler of the program, or the executed-code discovery of a caller
+        if not is_early and not self.discovery.may_help():
+            return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
+        self.postponed = str(error)
+        return self.function(*args, **kwargs) if is_early else self.discovery.call(self.function, args, kwargs)
 
     def _enable_dynamic_shapes(self, key: Any, variant: CaptureVariant, tensors: list, outside: list) -> None:
         """Group the variants that differ from a captured call in sizes or numbers only."""
@@ -422,17 +429,20 @@ class CompiledFunction:
         capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.is_within
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
+        is_busy = False
         try:
             with without_cast_cache():
                 result, captured = capture.run(self.function, args, kwargs)
         except UnrecordableError:  # another thread records
-            return self.function(*args, **kwargs), None
+            is_busy = True
         except Exception:
             if self.part is not None:
                 self.failed[key] = self.failed.get(key, 0) + 1
             elif capture.failure is not None and not self.fullgraph:
                 self._give_up(key, capture.failure, capture.place, capture.frames)
             raise
+        if is_busy:
+            return self.function(*args, **kwargs), None
         if captured is not None and not all(held.is_same() for held in given.values()):
             capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
             captured = None

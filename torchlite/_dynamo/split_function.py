@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torchlite._types.python_source import compile_code
 
-from .break_expressions import CALLEE, copy_node
+from .break_expressions import CALLEE, copy_node, name_at
 from .function_ast import Position, find_definition, position_of
 from .name_analysis import Exits, FlowAnalysis
 from .statement_splitter import COMPOUND, FRAME_NAMES, Part, SplitPlan, StatementSplitter
@@ -114,7 +114,8 @@ class SplitFunction:
         splitter = StatementSplitter(node, local, set(code.co_varnames[:count]), self.plan)
         body = splitter.split()
         names = [CALLEE, *(part.name for part in splitter.parts)]
-        whole = self._compile(node.args, body, [*code.co_freevars, *names])
+        bindable = [one for one in sorted(local) if one not in code.co_varnames[:count]]
+        whole = self._compile(node.args, [*body, *_declarations(bindable, node)], [*code.co_freevars, *names])
         parts = [(part, self._compile(part.arguments, part.body, [*code.co_freevars])) for part in splitter.parts]
         return Code(whole, parts)
 
@@ -157,6 +158,13 @@ def _tests_in(condition: Any) -> list[Any]:
     if isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not):
         return [condition, *_tests_in(condition.operand)]
     return [] if condition is None else [condition]
+
+
+def _declarations(names: list[str], at: Any) -> list[Any]:
+    """Return a statement that is never reached, which makes names local: the only one that binds them may be gone."""
+    targets: list[Any] = [name_at(at, one, ast.Store()) for one in names]
+    assignments: list[Any] = [ast.Assign([one], ast.Constant(None)) for one in targets]
+    return [ast.copy_location(ast.If(ast.Constant(False), assignments, []), at)] if assignments else []
 
 
 _ANNOTATIONS = 0x1000000  # from __future__ import annotations
