@@ -287,6 +287,7 @@ class Node:
         "_shown", "__weakref__",
     )  # fmt: skip
     _is_custom = False
+    _skips_absent = False  # no hooks of outputs without a gradient: they are of several nodes in eager mode
 
     def __repr__(self) -> str:
         return f"<{'torch.autograd.function.' if self._is_custom else ''}{self.name()} object at {id(self):#x}>"

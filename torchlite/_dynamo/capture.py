@@ -26,10 +26,9 @@ from torchlite.optim.lbfgs import LBFGS
 from torchlite.optim.optimizer import GLOBAL_STEP_HOOKS, Optimizer
 
 from .array_ids import ArrayIds
-from .captured_backward import ANYTHING as _ANYTHING
 from .captured_backward import GraphBoundary
 from .exc import Unsupported
-from .flatten_args import flatten_result
+from .flatten_args import flatten_result, replace_lazy_scalars
 from .guards import SIMPLE_TYPES, ReachableState, is_known_module
 from .lazy_scalars import LazyItemArray, LazyScalar, ReturnedList, ReturnedListArray, is_returned, to_number
 from .program_ir import CapturedCall, Frame, Program, ResultSpec, Slot, Step, frames_within
@@ -412,13 +411,8 @@ class Capture(KernelRecorder):
         """Return the result with lazy scalars replaced by Python numbers."""
         if not self.elements:
             return result
-        try:
-            leaves, rebuild, _ = flatten_result(result, _ANYTHING)
-        except Unsupported:
-            return result
-        finally:
-            numbers, self.elements = self.elements, []
-        result = rebuild([to_number(t) if isinstance(t, LazyScalar) else t for t in leaves])
+        numbers, self.elements = self.elements, []
+        result = replace_lazy_scalars(result)
         for number, _ in numbers:
             to_number(number)
         return result

@@ -242,6 +242,7 @@ class CompiledFunctionBackward(Node):
 
     __slots__ = ("_backward", "_again")
     _is_custom = True
+    _skips_absent = True
     _backward: CapturedBackward
     _again: Any  # (function, args, kwargs, variant, outside tensors); None if the call cannot be repeated
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch.call import Tensor
 from torchlite._types.layouts import Size
+from torchlite.nn.modules.module import Module
 
 from .exc import Unsupported
 from .guards import SIMPLE_TYPES, IdentityGuard, elements_of, is_known_module, items_of
@@ -189,6 +191,40 @@ class _ResultFlattener:
             return new
 
         return build, (cls, key, more)
+
+
+def replace_lazy_scalars(value: Any, seen: set[int] | None = None) -> Any:
+    """Return a result with numbers in place of its lazy scalars. Lists, dictionaries and objects stay the same ones."""
+    seen = set() if seen is None else seen
+    cls = value.__class__
+    if isinstance(value, LazyScalar):
+        return to_number(value)
+    if isinstance(value, tuple):
+        items = [replace_lazy_scalars(item, seen) for item in value]
+        if all(map(operator.is_, items, value)):
+            return value
+        return tuple(items) if cls is tuple else getattr(cls, "_make", cls)(items)
+    if id(value) in seen or isinstance(value, (Tensor, Module)):
+        return value
+    seen.add(id(value))
+    if cls is list:
+        value[:] = [replace_lazy_scalars(item, seen) for item in value]
+    elif cls is dict or isinstance(value, OrderedDict):
+        _replace_in_dictionary(value, seen)
+    if cls.__flags__ & 1 << 9 and (isinstance(value, OrderedDict) or _is_plain_object(value)):
+        _replace_in_dictionary(value.__dict__, seen)
+    return value
+
+
+def _replace_in_dictionary(place: dict, seen: set[int]) -> None:
+    for name, item in list(dict.items(place)):
+        new = replace_lazy_scalars(item, seen)
+        if new is not item:
+            (OrderedDict if isinstance(place, OrderedDict) else dict).__setitem__(place, name, new)
+    if place.__class__ is dict and any(isinstance(name, (LazyScalar, tuple)) for name in place):
+        items = [(replace_lazy_scalars(name, seen), item) for name, item in place.items()]
+        place.clear()
+        place.update(items)
 
 
 def _is_plain_object(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torchlite._types.python_source import compile_code
 
-from .break_expressions import CALLEE, copy_node, name_at
+from .break_expressions import CALLEE, PREFIX, copy_node, name_at
 from .function_ast import Position, find_definition, position_of
 from .name_analysis import Exits, FlowAnalysis
 from .statement_splitter import COMPOUND, FRAME_NAMES, Part, SplitPlan, StatementSplitter
@@ -122,8 +122,9 @@ class SplitFunction:
     def _compile(self, arguments: ast.arguments, body: list, free: list[str]) -> types.CodeType:
         """Return the code of a function with the name and places of this one."""
         function = copy_node(self.node)
-        function.args, function.body = arguments, body or [ast.Pass()]
+        function.name, function.args, function.body = _INNER, arguments, body or [ast.Pass()]
         scope = copy_node(self.node)
+        scope.name = _OUTER
         scope.args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
         scope.body = [function]
         future = (
@@ -133,9 +134,18 @@ class SplitFunction:
         for one in future:
             ast.copy_location(one, scope)
         code = compile_code(ast.fix_missing_locations(module), self.code.co_filename)
-        for name in (self.node.name, self.node.name):
+        for name in (_OUTER, _INNER):
             code = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
-        return code.replace(co_name=self.code.co_name, co_qualname=self.code.co_qualname)
+        return _with_qualified_name(code, code.co_qualname, self.code.co_qualname).replace(co_name=self.code.co_name)
+
+
+def _with_qualified_name(code: types.CodeType, before: str, after: str) -> types.CodeType:
+    """Return the code with another qualified name, which the names of functions and classes in it begin with."""
+    name = code.co_qualname
+    new = after + name[len(before) :]
+    consts = [_with_qualified_name(c, before, after) if isinstance(c, types.CodeType) else c for c in code.co_consts]
+    # the code of a class has its qualified name as a constant
+    return code.replace(co_qualname=new, co_consts=tuple([new if c.__class__ is str and c == name else c for c in consts]))
 
 
 def place_of_instruction(code: types.CodeType, place: int) -> tuple[Position | None, bool]:
@@ -167,4 +177,6 @@ def _declarations(names: list[str], at: Any) -> list[Any]:
     return [ast.copy_location(ast.If(ast.Constant(False), assignments, []), at)] if assignments else []
 
 
+# Names of generated functions, which the code in them does not have.
+_OUTER, _INNER = f"{PREFIX}outer", f"{PREFIX}inner"
 _ANNOTATIONS = 0x1000000  # from __future__ import annotations

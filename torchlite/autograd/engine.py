@@ -381,6 +381,8 @@ class BackwardPass:
         several = g.__class__ is list
         grads = list(g) if several else [g]
         for index, functions in list(hooks.tensor.items()):
+            if grads[index] is None and node._skips_absent:
+                continue
             grads[index] = self._run_gradient_hooks(functions, node._tl_kernels, grads[index])
         for index, who in list(hooks.retain.items()):
             tensor = who()
