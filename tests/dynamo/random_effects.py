@@ -238,7 +238,7 @@ _EFFECTS = (
     "{a}.requires_grad and {a}.register_hook(lambda g: trace.append(g.sum().item()))",
     "{a}.requires_grad and {a}.register_hook(lambda g: g * 0.5)", "{a}.requires_grad and {a}.retain_grad()",
     "assert {a}.sum() < 40, f'large: {{{b}.sum().item()}}'", "layer.calls += 1", "total += 1", "total += {a}.sum().item()",
-    "trace.append({a}.requires_grad)", "trace.append(torch.is_grad_enabled())", "trace.append({a}._version)",
+    "trace.append({a}.requires_grad)", "trace.append(torch.is_grad_enabled())", "trace.append(state.buffer._version)",
     "{a}.requires_grad and {a}.sum().backward(retain_graph=True)", "trace.append(x.grad is None)",
     "print(f'{{{a}.mean().item():.3f}}', end=' ')", "state.items[-1:] = [1, 2]", "y = y + {a}.detach()",
 )  # fmt: skip
@@ -447,8 +447,8 @@ def _start(module: types.ModuleType, seed: int) -> None:
 
 def _shown(value) -> object:
     """Return a value so that all of it is seen when it is written."""
-    if torch.is_tensor(value):
-        return value.tolist(), value.requires_grad, value._version, value.dtype, value.is_leaf
+    if torch.is_tensor(value):  # versions of new tensors are not eager's, as in PyTorch
+        return value.tolist(), value.requires_grad, value.dtype, value.is_leaf
     if isinstance(value, dict):
         return {key: _shown(one) for key, one in value.items()}
     return [_shown(one) for one in value] if isinstance(value, (list, tuple)) else value
@@ -479,7 +479,7 @@ def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6
             except Exception as raised:
                 error = _line_of(raised, module)
         told = [(str(w.message), w.lineno) for w in warned if "torch.compile: " not in str(w.message)]
-        objects = (result, state.count, state.items, state.last, state.buffer, state.scale, x, y, module.kept, module.total,
+        objects = (result, state.count, state.items, state.last, state.buffer, state.scale, x, y, x._version, y._version, module.kept, module.total,
                    [(one.calls, one.seen, one.training) for one in (module.layer, module.hooked)])  # fmt: skip
         effects.append(
             (

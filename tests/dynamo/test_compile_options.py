@@ -283,7 +283,7 @@ def test_set_logs_selects_the_logs(capsys):
             warnings.simplefilter("ignore")
             torch.compile(lambda x: print(x))(torch.ones(1))
         told = capsys.readouterr().err
-        assert "[torchlite recompiles] test_set_logs" in told and "[torchlite code] def f(" in told
+        assert "[torchlite recompiles] Recompiling function f in " in told and "[torchlite code] def f(" in told
         assert "[torchlite graph_breaks]" in told and "it calls print" in told
         torch._logging.set_logs()
         torch.compile(f)(torch.ones(1), 4)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import itertools
+import math
+import re
 import warnings
 
 import pytest
@@ -124,7 +126,7 @@ def test_static_shapes_are_captured_separately():
         for _ in range(3):
             fixed(torch.ones(n))
     assert fixed.replays == 2
-    with pytest.warns(UserWarning, match="captured 2 times"):
+    with pytest.warns(UserWarning, match=r"hit config.recompile_limit \(2\)"):
         fixed(torch.ones(4))
     with torch._dynamo.config.patch(automatic_dynamic_shapes=False):
         settled = CompiledFunction(lambda x: x * 2, "f")
@@ -218,3 +220,111 @@ def test_custom_backends_get_a_graph_for_each_size():
     assert given == [(n, 2) for n in range(1, 31)]
     f(torch.ones(3, 2), 4)
     assert len(given) == 31
+
+
+def _halves(x):
+    return x[: x.shape[0] // 2] + x[x.shape[0] // 2 :]
+
+
+@pytest.mark.parametrize(
+    "function, dims",
+    [
+        (lambda x: x + 1 if x.shape[0] == 4 else x, [0]),
+        (lambda x: x + torch.ones(4, 3), [0]),
+        (lambda x: x.view(4, 3), [0]),
+        (lambda x: sum(x[i] for i in range(x.shape[0])), [0]),
+        (lambda x: x * [0, 1, 2, 3, 4, 5][x.shape[0]], [0]),
+        (lambda x: sum(x.unbind(0)), [0]),
+    ],
+)
+def test_a_marked_size_that_is_specialized_is_an_error(function, dims):
+    x = torch.ones(4, 3)
+    torch._dynamo.mark_dynamic(x, 0)
+    text = (
+        "Constraints violated (L['x'].size()[0])! For more information, run with TORCH_LOGS=\"+dynamic\".\n"
+        "  - You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant (4). If you're using "
+        "mark_dynamic, either remove it or use maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with either "
+        "Dim.STATIC or Dim.AUTO."
+    )
+    with pytest.raises(ConstraintViolationError, match=f"^{re.escape(text)}"):
+        torch.compile(function)(x)
+    y = torch.ones(4, 3)
+    torch._dynamo.maybe_mark_dynamic(y, 0)
+    assert torch.equal(torch.compile(function)(y), function(y))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 1 if x.shape[0] > 2 else x,
+        lambda x: x.view(x.shape[0] // 2, -1) if x.shape[0] % 2 == 0 else x,
+        _halves,
+        lambda x: x.reshape(-1).softmax(0) / math.sqrt(x.shape[0]),
+        lambda x: torch.cat(x.chunk(2)[::-1]) + torch.rand(x.shape[0], 1),
+        lambda x: x * torch.arange(x.shape[0])[:, None],
+    ],
+)
+def test_a_marked_size_may_vary(function):
+    x = torch.ones(4, 3)
+    torch._dynamo.mark_dynamic(x, 0)
+    torch.manual_seed(0)
+    found = torch.compile(function)(x)
+    torch.manual_seed(0)
+    assert torch.equal(found, function(x))
+
+
+@pytest.mark.parametrize(
+    "first, second, reason",
+    [
+        ((torch.ones(2, 3),), (torch.ones(2, 4),), "tensor 'x' size mismatch at index 1. expected 3, actual 4"),
+        ((torch.ones(2, 3),), (torch.ones(6),), "tensor 'x' rank mismatch. expected 2, actual 1"),
+        ((torch.ones(2),), (torch.ones(2).double(),), "tensor 'x' dtype mismatch. expected Float, actual Double"),
+        ((torch.ones(3, 2),), (torch.ones(2, 3).t(),), "tensor 'x' stride mismatch at index 0. expected 2, actual 1"),
+        (
+            (torch.ones(2),),
+            (torch.ones(2, requires_grad=True),),
+            "tensor 'x' requires_grad mismatch. expected requires_",
+        ),
+        ((torch.ones(2), 1), (torch.ones(2), 2), "n == 1"),
+        ((torch.ones(2), "a"), (torch.ones(2), "b"), "n == 'a'"),
+        ((torch.ones(2), [1, 2]), (torch.ones(2), [1, 2, 3]), "len(n) == 2"),
+    ],
+)
+def test_error_on_recompile_tells_the_difference(first, second, reason):
+    def f(x, n=1):
+        return x * 2
+
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        compiled = torch.compile(f)
+        for _ in range(3):
+            compiled(*first)
+        with pytest.raises(torch._dynamo.exc.RecompileError) as caught:
+            compiled(*second)
+        compiled(*first)
+    line = f.__code__.co_firstlineno
+    start = (
+        f"Recompiling function f in {__file__}:{line}\n    triggered by the following guard failure(s):\n    - 0/0: "
+    )
+    assert str(caught.value).startswith(start + reason)
+
+
+def test_a_recompile_limit_ends_recordings_with_a_warning():
+    def f(x, n):
+        return x * len(n)
+
+    with torch._dynamo.config.patch(cache_size_limit=3):
+        assert torch._dynamo.config.recompile_limit == 3
+        compiled = torch.compile(f, dynamic=False)
+        for size in range(2, 5):
+            compiled(torch.ones(size), "ab")
+        with pytest.warns(UserWarning, match=r"torch._dynamo hit config.recompile_limit \(3\)\n   function: 'f' \("):
+            assert compiled(torch.ones(5), "ab").tolist() == [2] * 5
+        whole = torch.compile(f, dynamic=False, fullgraph=True)
+        for size in range(2, 5):
+            whole(torch.ones(size), "ab")
+        with pytest.raises(torch._dynamo.exc.FailOnRecompileLimitHit, match="^Hard failure due to fullgraph=True$"):
+            whole(torch.ones(5), "ab")
+    assert torch._dynamo.config.cache_size_limit == 8
+    torch._dynamo.config.cache_size_limit = 5
+    assert torch._dynamo.config.recompile_limit == 5
+    torch._dynamo.config.recompile_limit = 8

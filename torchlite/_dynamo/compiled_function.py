@@ -29,12 +29,14 @@ from . import config, logs
 from .capture import Capture, common_kernel_table_of, is_plain
 from .constant_tensors import has_gradients
 from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, layouts_of, structure_key
-from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
+from .exc import FailOnRecompileLimitHit, NotYet, RecompileError, Unsupported
 from .executed_code import ExecutedCode
 from .flatten_args import find_containers, flatten_args
 from .guards import DYNAMIC_ACCESS, GLOBAL_MODULE_HOOKS, MODULE_ATTRIBUTES, ReachableState
+from .marked_sizes import check_marked_sizes, has_marked_sizes
 from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
 from .python_codegen import ReplayMiss
+from .recompile_reasons import RecordedArguments, arguments_of, limit_message, recompile_message
 from .replay import ArrayReplay, compile_replay
 from .replay_forms import ReplayForms
 from .shared_program import SharedProgram
@@ -140,13 +142,14 @@ class CompiledFunction:
         self.is_within = False  # called by the parts of another one
         self.numbers: dict[str, set[float]] = {}  # values of a part's inputs
         self.failed: dict[Any, int] = {}  # calls of a part that raised an error, by key
+        self.recorded: list[RecordedArguments] = []  # arguments of the calls that were recorded
         COMPILED_FUNCTIONS.add(self)
 
     def reset(self) -> None:
         """Discard all captures."""
         self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
         self.structures, self.misses, self.eager = {}, {}, set()
-        self.discovery, self.changes, self.failed = ExecutedCode(), 0, {}
+        self.discovery, self.changes, self.failed, self.recorded = ExecutedCode(), 0, {}, []
         if not self.is_within:
             self.tree, self.part_calls = None, 0
 
@@ -231,6 +234,8 @@ class CompiledFunction:
         variants = len(self.variants.get(place, ()))
         if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._recompile_limit():
             return self.function(*args, **kwargs)
+        if not variants:
+            self._check_recompile(key, tensors, modes)
         if not variants and not sizes.is_frequent(place):
             if self.part is not None:
                 self._note_numbers(args)
@@ -267,6 +272,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs)
         if THREAD_STATE.stance in _NO_RECOMPILE_STANCES or not shared.wants(tensors, sizes.calls.get(place, 0)):
             return _NO_RESULT
+        self._check_recompile(place.key, tensors, sizes.variant.modes)
         sizes.count(place)
         result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
         for variant in self.variants.pop(place, ()):
@@ -304,14 +310,28 @@ class CompiledFunction:
                 f"Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '{self._definition()}'"
             )
         if self._count_structures() >= limit:
-            if config.fail_on_recompile_limit_hit:
-                raise FailOnRecompileLimitHit(
-                    f"{self.name}: recompile_limit ({limit}) was reached, and fail_on_recompile_limit_hit is set"
-                )
-            self.gave_up = True
-            self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
+            self._reach_limit(limit, arguments_of(key, tensors, modes))
             return self.function(*args, **kwargs)
+        self._check_recompile(key, tensors, modes)
         return self._record_first_call(key, tensors, objects, modes, args, kwargs)
+
+    def _reach_limit(self, limit: int, now: RecordedArguments) -> None:
+        """Record no more calls. Raise FailOnRecompileLimitHit where that is an error."""
+        told = limit_message(self.function, limit, now, self.recorded)
+        if config.fail_on_recompile_limit_hit or self.fullgraph:
+            what = "fail_on_recompile_limit_hit" if config.fail_on_recompile_limit_hit else "fullgraph=True"
+            raise FailOnRecompileLimitHit(f"Hard failure due to {what}") from Unsupported(told)
+        self.gave_up = True
+        self.reasons.append(f"it was captured {limit} times (recompile_limit)")
+        logs.write_log("recompiles", told)
+        if self.warns:
+            warnings.warn(told, UserWarning, stacklevel=level_of_the_program())
+
+    def _check_recompile(self, key: Any, tensors: list, modes: tuple) -> None:
+        """Raise RecompileError if `error_on_recompile` is set and this is not the first recording."""
+        if config.error_on_recompile and self.recorded and not self.is_within:
+            now = arguments_of(key, tensors, modes)
+            raise RecompileError(recompile_message(self.function, now, self.recorded))
 
     def _record_miss(self, key: Any) -> None:
         """Count a miss of a key; a key that misses most of the time is not captured again."""
@@ -341,16 +361,20 @@ class CompiledFunction:
             return self._run_unprepared(key, why, args, kwargs)
         if self.failed.get(key, 0) > 1:
             return self.function(*args, **kwargs)
-        if self.variants:
-            other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is SizeVariant else "arguments"
-            logs.write_log("recompiles", f"{self.name} is captured once more, for other {other}")
+        if self.recorded and logs.is_enabled("recompiles"):
+            now = arguments_of(key.key if key.__class__ is SizeVariant else key, tensors, modes)
+            logs.write_log("recompiles", recompile_message(self.function, now, self.recorded))
         result, captured = self._capture_call(key, variant, outside, args, kwargs)
         if captured is not None:
+            if has_marked_sizes(tensors) and not (captured.bumps or captured.grads):
+                check_marked_sizes(self.function, args, kwargs)
             variant.captured = captured
             variant.guard = compile_tensor_guard(tensors, variant.sources, outside, captured)
             self.variants.setdefault(key, []).append(variant)
             if THREAD_STATE.programs is not None:
                 self._compile_variant(variant, captured, outside, tensors)
+            if len(self.recorded) < _MAX_RECORDED:
+                self.recorded.append(arguments_of(key.key if key.__class__ is SizeVariant else key, tensors, modes))
             if key.__class__ is not SizeVariant and self.dynamic is not False:
                 self._enable_dynamic_shapes(key, variant, tensors, outside)
         return result
@@ -642,6 +666,7 @@ _MAX_MISSES = 32
 PART_LIMIT = 32  # recordings of a part: one that gets modules has one for each
 _MAX_SETTLING_CALLS = 2
 _MAX_NUMBERS = 2
+_MAX_RECORDED = 32  # recordings whose arguments are told apart in messages
 _MIN_KERNELS = 2  # of a part
 _CALLS_BEFORE_PARTS = 16  # calls in parts before no other call is captured as a whole
 _MAX_BROKEN_KEYS = 3  # after as many all new calls run in parts

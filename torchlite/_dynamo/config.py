@@ -1,9 +1,10 @@
 """Settings of PyTorch's compiler (`torch._dynamo.config`), kept for compatibility."""
 
-from .._settings.config_patch import make_patch
+from .._settings.config_patch import add_aliases, make_patch
 
-cache_size_limit = recompile_limit = 8
-accumulated_cache_size_limit = accumulated_recompile_limit = 256
+recompile_limit = 8
+accumulated_recompile_limit = 256
+error_on_recompile = False
 suppress_errors = False
 fail_on_recompile_limit_hit = False
 disable = False
@@ -17,4 +18,10 @@ guard_nn_modules = True
 optimize_ddp = True
 inline_inbuilt_nn_modules = True
 allow_unspec_int_on_nn_module = False
-patch = make_patch(__name__, globals())
+_aliases = {
+    "cache_size_limit": "recompile_limit",
+    "accumulated_cache_size_limit": "accumulated_recompile_limit",
+    "fail_on_cache_limit_hit": "fail_on_recompile_limit_hit",
+}
+patch = make_patch(__name__, globals(), _aliases)
+add_aliases(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 
 __all__ = [
     "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "InvalidBackend",
-    "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError",
+    "RecompileError", "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError",
 ]  # fmt: skip
 
 
@@ -18,8 +18,12 @@ class Unsupported(TorchDynamoException):
     """The function uses something that cannot be captured."""
 
 
-class FailOnRecompileLimitHit(TorchDynamoException):
-    """A function reached its recompile limit, which is configured as an error."""
+class FailOnRecompileLimitHit(Exception):
+    """A function reached its recompile limit, and `fail_on_recompile_limit_hit` or `fullgraph` makes this an error."""
+
+
+class RecompileError(TorchDynamoException):
+    """A recorded function needs another recording, which `error_on_recompile` makes an error."""
 
 
 class NotYet(Unsupported):

@@ -8,9 +8,14 @@ import sys
 from .._settings.compiler_state import PROCESS_STATE, THREAD_STATE
 
 
+def is_enabled(kind: str) -> bool:
+    """True if a log kind is enabled."""
+    return kind in PROCESS_STATE.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(",")
+
+
 def write_log(kind: str, text: str) -> None:
     """Write a message if its log kind is enabled."""
-    if kind in PROCESS_STATE.logs or kind in os.environ.get("TORCHLITE_LOGS", "").replace(" ", "").split(","):
+    if is_enabled(kind):
         sys.stderr.write(f"[torchlite {kind}] {text}\n")
 
 

@@ -145,7 +145,9 @@ def _with_qualified_name(code: types.CodeType, before: str, after: str) -> types
     new = after + name[len(before) :]
     consts = [_with_qualified_name(c, before, after) if isinstance(c, types.CodeType) else c for c in code.co_consts]
     # the code of a class has its qualified name as a constant
-    return code.replace(co_qualname=new, co_consts=tuple([new if c.__class__ is str and c == name else c for c in consts]))
+    return code.replace(
+        co_qualname=new, co_consts=tuple([new if c.__class__ is str and c == name else c for c in consts])
+    )
 
 
 def place_of_instruction(code: types.CodeType, place: int) -> tuple[Position | None, bool]:

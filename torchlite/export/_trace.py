@@ -41,6 +41,28 @@ def export_program(
     return _make_program(mod, trace, varying, args, kwargs)
 
 
+def specialized_sizes(mod: Any, args: tuple, kwargs: dict, dims: list[set[int]]) -> list[tuple[int, int]]:
+    """Return the sizes of arguments that a module decides on so that no other one runs the same ops: pairs of a leaf's
+    number and a dimension. dims: the dimensions to look at, by leaf.
+    """
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    varying, every = [DynamicSizes(leaves, [dict.fromkeys(sorted(one), ds.Dim.AUTO) for one in dims]) for _ in "ab"]
+    varying.captured = every.captured = CapturedTensors(mod)
+    trace = _trace_once(mod, varying, spec, {})
+    varying.found(trace)
+    varying.guards = every.guards = trace.unbacked.guards
+    _resolve_constraints(mod, trace, varying, spec)
+
+    def holds_for_another(place: tuple[int, int]) -> bool:
+        name, size = every.places[place][0], leaves[place[0]].shape[place[1]]
+        others = [n for n in (2 * size, 3 * size) if every.fits({**every.hints, name: n})]
+        return any(
+            _why_not_same_program(mod, trace, every, spec, {**every.hints, name: other}) is None for other in others
+        )
+
+    return [place for place in every.places if place not in varying.places and not holds_for_another(place)]
+
+
 def _trace_once(
     mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int], known_sizes: Any = None
 ) -> ExportTrace:
