@@ -451,12 +451,14 @@ def _shown(value) -> object:
         return value.tolist(), value.requires_grad, value.dtype, value.is_leaf
     if isinstance(value, dict):
         return {key: _shown(one) for key, one in value.items()}
-    return [_shown(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_shown(one) for one in value] if isinstance(value, (list, tuple)) else (value, type(value).__module__)
 
 
 def _line_of(error: Exception, module: types.ModuleType) -> list:
     """Return the lines of the program in an error's traceback, and the errors that it is from."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == module.__file__]
+    if isinstance(error, UnboundLocalError):  # CPython 3.11 may give the line of the instruction before
+        lines = []
     return [type(error).__name__, str(error), lines[-1:], repr(error.__cause__), repr(error.__context__)]
 
 
@@ -484,7 +486,7 @@ def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6
         effects.append(
             (
                 error,
-                list(module.trace),
+                _shown(module.trace),
                 printed.getvalue(),
                 told,
                 _shown(objects),

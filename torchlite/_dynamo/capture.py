@@ -85,6 +85,7 @@ class Capture(KernelRecorder):
         self.apart: dict[int, int] = {}  # how often program objects changed outside memory
         self.number_arrays: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
         self.elements: list[Any] = []  # lazy scalars not read yet, with their slots
+        self.logs = [(log, len(log)) for log in state.logs]
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
         # The gradients of outside tensors before the call, as weak references, and their layouts.
@@ -394,6 +395,9 @@ class Capture(KernelRecorder):
                 with WarningRecorder(self, Capture.run.__code__), self.watcher:
                     self.is_running = True
                     result = function(*args, **kwargs)
+            except Exception as error:
+                error.args = self._replace_lazy_scalars(error.args)
+                raise
             finally:
                 self.is_running = False
                 THREAD_STATE.captures -= 1
@@ -413,6 +417,13 @@ class Capture(KernelRecorder):
             return result
         numbers, self.elements = self.elements, []
         result = replace_lazy_scalars(result)
+        for log, n in self.logs:
+            log[n:] = replace_lazy_scalars(log[n:])
+        for held in self.state.held:
+            if not held.is_same():
+                held.replace(replace_lazy_scalars)
+        for place in self.state.empty:
+            replace_lazy_scalars(place)
         for number, _ in numbers:
             to_number(number)
         return result
@@ -424,6 +435,9 @@ class Capture(KernelRecorder):
         if not self.state.is_same():
             self.changes = True
             raise Unsupported("it changes objects that live on")
+        logs = tuple([log for log, n in self.logs if len(log) > n])
+        if logs:
+            result = result, [log[n:] for log, n in self.logs if len(log) > n]
         leaves, rebuild, shape = flatten_result(result, self.state.leaves, self.lasting)
         results = [self._encode_result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
@@ -466,7 +480,7 @@ class Capture(KernelRecorder):
         names = self.names
         return CapturedCall(
             program, results, rebuild, shape, bumps, grads, reads, self.gradients, names.scalars, names.layouts,
-            names.memory, backward,
+            names.memory, backward, logs,
         )  # fmt: skip
 
     def _has_first_grad(self, i: int) -> bool:

@@ -109,6 +109,7 @@ class CompiledFunction:
     warns = True  # warn about functions that run eagerly
     most_steps = math.inf  # kernels of a call that is recorded
     is_part = False  # its calls are steps of another function's program
+    keeps_logs = True  # a call may append to lists that it does not read
     keeps_reads = True  # reads of elements are guards or results, not graph breaks
     shares_sizes = True  # a program may serve several sizes
     splits = True  # a call that cannot be captured runs in parts
@@ -366,7 +367,7 @@ class CompiledFunction:
             logs.write_log("recompiles", recompile_message(self.function, now, self.recorded))
         result, captured = self._capture_call(key, variant, outside, args, kwargs)
         if captured is not None:
-            if has_marked_sizes(tensors) and not (captured.bumps or captured.grads):
+            if has_marked_sizes(tensors) and not (captured.bumps or captured.grads or captured.logs):
                 check_marked_sizes(self.function, args, kwargs)
             variant.captured = captured
             variant.guard = compile_tensor_guard(tensors, variant.sources, outside, captured)
@@ -430,10 +431,10 @@ class CompiledFunction:
         if self.discovery.is_wanted:
             raise Unsupported("it runs other code in each call")
         roots = (self.function, *objects, *GLOBAL_MODULE_HOOKS)
-        state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+        state = ReachableState(self.discovery.codes, self.ignored, self.keeps_logs).walk(*roots)
         while self.ignored and (used := self.ignored & state.reads()):
             self.ignored = frozenset() if used & DYNAMIC_ACCESS else self.ignored - used
-            state = ReachableState(self.discovery.codes, self.ignored).walk(*roots)
+            state = ReachableState(self.discovery.codes, self.ignored, self.keeps_logs).walk(*roots)
         return state
 
     def _outside_tensors(self, variant: CaptureVariant, tensors: list) -> list:
@@ -642,6 +643,8 @@ def _is_same_capture(a: CapturedCall, b: Any, table: Any) -> bool:
     if not is_same_program(a.program, b.program) or (a.backward is None) is not (b.backward is None):
         return False
     if (a.results, a.shape_of_results, a.bumps, a.grads) != (b.results, b.shape_of_results, b.bumps, b.grads):
+        return False
+    if [*map(id, a.logs)] != [*map(id, b.logs)]:
         return False
     for number, raw in a.program.constants.items():
         if _constant_bytes(raw, table) != _constant_bytes(b.program.constants[number], table):

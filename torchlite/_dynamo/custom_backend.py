@@ -33,7 +33,7 @@ class GraphCompiledFunction(CompiledFunction):
     """
 
     structure_key = staticmethod(lambda key: key)
-    keeps_reads = shares_sizes = False
+    keeps_logs = keeps_reads = shares_sizes = False
     needed = 0  # calls of a size before it gets a graph; the cost of an eager call is unknown
 
     def __init__(

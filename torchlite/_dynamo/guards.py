@@ -22,6 +22,7 @@ import threading
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -104,14 +105,20 @@ class CodeReads:
         self.globals: dict[str, None] = {}
         self.attributes = {c for c in code.co_consts if isinstance(c, str) and c in _OPTIMIZER_ATTRIBUTES}
         self.imports: set[str] = set()
+        self.appends: set[str] = set()  # names and attributes whose `append` is read
+        self.uses: set[str] = set()  # those that are used in other ways
         self.formats = False  # True if `%` may format a string, which reads unknown attributes
         self.chains: set[tuple[str, ...]] = set()  # a global name and the chain of attributes read from it
         chain: tuple[str, ...] = ()
-        for instruction in dis.get_instructions(code):
+        instructions = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
+        for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
             name = instruction.opname
+            if name.startswith("LOAD_") and name.endswith(_NAMED):  # whether names get other lists is guarded
+                is_append = following is not None and following.argval == "append"
+                (self.appends if is_append else self.uses).add(instruction.argval)
             if name in ("LOAD_ATTR", "LOAD_METHOD") and chain:
                 chain += (instruction.argval,)
-            elif chain and name != "CACHE":
+            elif chain:
                 self.chains.add(chain)
                 chain = ()
             if name.endswith(("_GLOBAL", "_NAME")) and name != "IMPORT_NAME":
@@ -125,6 +132,7 @@ class CodeReads:
                 self.formats = True
 
 
+_NAMED = ("_GLOBAL", "_NAME", "_DEREF", "_ATTR", "_METHOD")  # instructions
 _reads = functools.lru_cache(4096)(CodeReads)
 
 
@@ -149,6 +157,16 @@ class IdentityGuard:
             return False
         self.values, self.ids = values, [*map(id, values)]
         return True
+
+    def replace(self, replaced: Callable[[Any], Any]) -> None:
+        """Put `replaced(object)` in the place of the objects."""
+        place = self.place
+        if self.read is namespace_items and isinstance(place[0], dict):
+            place[0].update({name: replaced(place[0][name]) for name in place[1] if name in place[0]})
+        elif self.read is _cell_items and place != types.CellType():
+            place.cell_contents = replaced(place.cell_contents)
+        elif isinstance(place, (list, dict)):
+            replaced(place)
 
 
 def is_indistinguishable(a: Any, b: Any) -> bool:
@@ -213,10 +231,16 @@ class ReachableState:
     """State reachable from a function: tensors, places that hold objects, and code.
 
     ran: the code objects that a call executed, if known; names read by other code are ignored. ignored: attributes of
-    the program's objects that the function does not read.
+    the program's objects that the function does not read. keeps_logs: leave out the lists that the code only appends
+    to: `logs`.
     """
 
-    def __init__(self, ran: set | None = None, ignored: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, ran: set | None = None, ignored: frozenset[str] = frozenset(), keeps_logs: bool = False
+    ) -> None:
+        self.keeps_logs = keeps_logs
+        self.logs: list[list] = []
+        self._named: dict[int, tuple[list, set[str]]] = {}  # lists found by names alone, with these
         self.ran, self.ignored = ran, ignored
         self.tensors: dict[int, Any] = {}
         self.held: list[IdentityGuard] = []
@@ -259,10 +283,24 @@ class ReachableState:
                     if (id(optimizer), name) not in done:
                         done.add((id(optimizer), name))
                         self._pending.append(getattr(optimizer, name))
+            if not self._pending:
+                self._pending += self._lists_to_visit()
+        self.logs = [value for value, _ in self._named.values() if id(value) not in self._seen]
         for reference in self._references:
             if isinstance(reference(), Tensor) and id(reference()) not in self.tensors:
                 raise Unsupported("a weak reference to a tensor is read")
         return self
+
+    def _lists_to_visit(self) -> list[list]:
+        """Return the lists found by names that the code does more with than to append to them."""
+        reads = [_reads(code) for code in self.codes]
+        appends, uses = (set().union(*[getattr(one, kind) for one in reads]) for kind in ("appends", "uses"))
+        is_open = not DYNAMIC_ACCESS.isdisjoint(uses | self.reads())
+        return [
+            value
+            for value, names in self._named.values()
+            if id(value) not in self._seen and (is_open or not names <= appends - uses)
+        ]
 
     def reads(self) -> set[str]:
         """Return the names that the code reads."""
@@ -327,13 +365,22 @@ class ReachableState:
             space[f"absent_{place}"], space[place] = absent, own.keys()
             tests.append(f"not absent_{place}.isdisjoint({place})")
 
-    def _add_identity_guard(self, read: Any, place: Any, modules: bool = True) -> None:
+    def _add_identity_guard(
+        self, read: Any, place: Any, modules: bool = True, names: list[str] | None = None
+    ) -> None:
+        """Hold the contents of a place. names: those by which code gets the last ones of them."""
         held = IdentityGuard(read, place)
         self.held.append(held)
+        values = held.values
+        if names and self.keeps_logs:
+            values, named = values[: -len(names)], values[-len(names) :]
+            for name, value in zip(names, named, strict=True):
+                if value.__class__ is list:
+                    self._named.setdefault(id(value), (value, set()))[1].add(name)
+                else:
+                    values.append(value)
         self._pending += [
-            value
-            for value in held.values
-            if value is not _ABSENT and (modules or not isinstance(value, types.ModuleType))
+            value for value in values if value is not _ABSENT and (modules or not isinstance(value, types.ModuleType))
         ]
 
     def _visit_value(self, value: Any) -> None:
@@ -411,8 +458,8 @@ class ReachableState:
         if original is None:
             self.add_code(function.__code__, function.__globals__)
         self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]
-        for cell in function.__closure__ or ():
-            self._add_identity_guard(_cell_items, cell)
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            self._add_identity_guard(_cell_items, cell, names=[name])
 
     def add_code(self, code: Any, space: dict) -> None:
         """Add the names that a code object and its nested code read of a module."""
@@ -427,7 +474,8 @@ class ReachableState:
                     self._follow_import(name, str(space.get("__package__")))
             if reads.globals:
                 self.spaces.append((space, tuple(reads.globals)))
-                self._add_identity_guard(namespace_items, (space, tuple(reads.globals)), modules=False)
+                names = list(reads.globals)
+                self._add_identity_guard(namespace_items, (space, tuple(names)), modules=False, names=names)
             for name, *attributes in reads.chains:
                 self._follow_attributes(space.get(name), attributes)
         self.codes.update(codes)
@@ -553,10 +601,14 @@ class ReachableState:
             if isinstance(value, GraphModule):
                 self._visit_graph_module(value)
                 return
+            names = list(value.__dict__)
             if self.ignored and _has_own_attributes(cls):
-                self._add_identity_guard(functools.partial(_items_without, self.ignored), value.__dict__)
+                names = [name for name in names if name not in self.ignored]
+                self._add_identity_guard(
+                    functools.partial(_items_without, self.ignored), value.__dict__, names=names
+                )
             else:
-                self._add_identity_guard(items_of, value.__dict__)
+                self._add_identity_guard(items_of, value.__dict__, names=names)
             if isinstance(value, dict):
                 self._add_identity_guard(_mapping_items, value)
             elif isinstance(value, _SEQUENCES):

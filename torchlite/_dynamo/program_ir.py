@@ -231,6 +231,7 @@ class CapturedCall:
     layouts: Layouts
     memory: dict[int, int]  # memory numbers by slot; equal numbers share memory
     backward: Any = None
+    logs: tuple[list, ...] = ()  # lists that the call appends to: `rebuild` gives the result and what is appended
 
 
 def variable_name(number: int) -> str:

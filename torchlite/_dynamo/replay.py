@@ -220,6 +220,8 @@ def _make_array_replay(
     captured: CapturedCall, sources: list[TensorSource], arguments: int, program: Program, forward: Any, table: Any
 ) -> ArrayReplay | None:
     """Return None if a call has effects, or other results than tensors that arrays make."""
+    if captured.logs:
+        return None
     order = captured.rebuild(list(range(len(captured.results))))
     if order.__class__ is not tuple or not all(place.__class__ is int for place in order):
         return None
@@ -278,8 +280,8 @@ class ReplayEpilogue:
         self.captured, self.table = captured, table
         self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
-        # A call that writes or draws random numbers cannot be repeated for second derivatives.
-        self.is_single = not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
+        # A call that writes, appends or draws random numbers cannot be repeated for second derivatives.
+        self.is_single = bool(captured.logs) or not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
         self.saved = 0 if captured.backward is None else len(captured.backward.saved)
 
     def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:
@@ -311,7 +313,12 @@ class ReplayEpilogue:
         if captured.backward is not None:
             node = make_replay_node(captured.backward, table, outside, raws[place : place + self.saved], values)
             node._again = None if self.is_single else (*again, outside)
-        return captured.rebuild(values)
+        if not captured.logs:
+            return captured.rebuild(values)
+        result, more = captured.rebuild(values)
+        for log, items in zip(captured.logs, more, strict=True):
+            log.extend(items)
+        return result
 
     def _make_alias_or_leaf(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
         """Return a tensor that aliases another one, or a leaf."""

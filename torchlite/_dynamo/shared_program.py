@@ -313,7 +313,7 @@ def _check_same_call(a: CapturedCall, b: CapturedCall) -> None:
     """Raise _NoSharedProgram if two calls differ in what is done around the kernels, or in layouts."""
     names = ("results", "shape_of_results", "bumps", "grads", "reads_gradients", "scalars")
     same = all(getattr(a, name) == getattr(b, name) for name in names) and _shape_free(a) == _shape_free(b)
-    same = same and (not a.reads_gradients or a.gradients == b.gradients)
+    same = same and (not a.reads_gradients or a.gradients == b.gradients) and [*map(id, a.logs)] == [*map(id, b.logs)]
     if not same or (a.backward is None) is not (b.backward is None):
         raise _NoSharedProgram
     if a.backward is None or b.backward is None:
