@@ -9,12 +9,13 @@ from __future__ import annotations
 import argparse
 import pathlib
 import tempfile
+import types
 import warnings
 
 import torchlite as torch
 from torchlite._dynamo.compiled_function import CompiledFunction
 
-from . import random_breaks
+from . import random_breaks, random_effects
 from .random_networks import FORMATS, difference
 from .test_random_programs import outcome, program
 
@@ -37,7 +38,7 @@ def main() -> int:
                 break
         replayed += frame.replays > 0
     print(f"{replayed} of {count} replayed; different: {wrong or 'none'}")
-    broken = programs_with_breaks(count)
+    broken = programs_with_breaks(count, random_breaks) + programs_with_breaks(5 * count // 2, random_effects)
     far, served = [], 0
     for seed in range(count):
         gap, replays = difference(seed, FORMATS[seed % 3])
@@ -49,17 +50,19 @@ def main() -> int:
     return 1 if wrong or broken or far else 0
 
 
-def programs_with_breaks(count: int) -> list:
+def programs_with_breaks(count: int, programs: types.ModuleType) -> list:
     """Run programs with graph breaks. Return those that differ from eager."""
     wrong, replayed = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(count):
-            text, replays = random_breaks.difference(seed, pathlib.Path(folder))
+            text, replays = programs.difference(seed, pathlib.Path(folder))
             replayed += replays > 0
             if text:
                 wrong.append((seed, text))
             torch._dynamo.reset()
-    print(f"{replayed} of {count} programs with breaks replayed in parts; different: {wrong or 'none'}")
+    print(
+        f"{replayed} of {count} {programs.__name__.rpartition('.')[2]} replayed in parts; different: {wrong or 'none'}"
+    )
     return wrong
 
 

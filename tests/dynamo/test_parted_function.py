@@ -13,7 +13,7 @@ import torchlite as torch
 from torchlite._dynamo import compiled_function
 from torchlite._dynamo.compiled_function import CompiledFunction
 
-from . import programs_with_objects  # noqa: F401 - adds to PROGRAMS
+from . import programs_with_objects, random_effects  # noqa: F401 - the first adds to PROGRAMS
 from .programs_with_breaks import PROGRAMS
 from .random_breaks import difference, replays_of
 
@@ -80,6 +80,88 @@ def test_random_functions_with_breaks(first, monkeypatch, tmp_path):
     found = {seed: difference(seed, tmp_path) for seed in range(first, first + 15)}
     assert {seed: text for seed, (text, _) in found.items() if text} == {}
     assert sum(replays > 0 for _, replays in found.values()) > 7
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("first", [0, 12])
+def test_random_functions_with_effects(first, monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled_function, "_MIN_KERNELS", 1)  # the programs are small
+    found = {seed: random_effects.difference(seed, tmp_path) for seed in range(first, first + 12)}
+    assert {seed: text for seed, (text, _) in found.items() if text} == {}
+    assert sum(replays > 0 for _, replays in found.values()) > 4
+
+
+def _recursive(x, n):
+    print(n)
+    return x if n == 0 else _recursive(x * 2 + 1, n - 1) - 1
+
+
+def _unbound(x):
+    print("before")
+    if x.sum() > 100:
+        value = x + 1
+    return value * 2 + x
+
+
+def _fails(x):
+    print(x.sum().item())
+    y = x * 2 + 1
+    return y.view(7)
+
+
+def _raises(x):
+    y = x * 2 + 1
+    print(y.sum().item())
+    raise ValueError(f"{y.mean().item()}") from KeyError("k")
+
+
+def _names(x):
+    print(x.sum().item())
+
+    class Within:
+        def method(self):
+            return x
+
+    def inner():
+        return x
+
+    return repr([Within.__qualname__, Within.method.__qualname__, inner.__qualname__, (lambda: x).__qualname__]), x + 1
+
+
+@pytest.mark.parametrize("function", [lambda x: _recursive(x, 3), _unbound, _fails, _raises, _names])
+def test_errors_and_names_of_parts_are_eagers(function):
+    found = []
+    for call in (function, CompiledFunction(function, "f")):
+        outcomes = []
+        with contextlib.redirect_stdout(printed := io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(6):
+                try:
+                    result = call(torch.ones(4))
+                    outcomes.append(repr(result))
+                except Exception as error:
+                    outcomes.append((type(error), str(error), repr(error.__cause__), repr(error.__context__)))
+        found.append((outcomes, printed.getvalue()))
+    assert found[0] == found[1]
+
+
+def test_hooks_of_results_without_gradients_do_not_run():
+    def f(x):
+        y, z = x * 2 + 1, x.sin() * 3
+        print("between")
+        z.register_hook(lambda g: calls.append(g.tolist()))
+        return y * 2, z * 2
+
+    frame, calls = CompiledFunction(f, "f"), []
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(6):
+            x = torch.ones(2, requires_grad=True)
+            frame(x)[0].sum().backward()
+            assert x.grad.tolist() == [4, 4] and calls == []
+            frame(x)[1].sum().backward()
+            assert calls.pop() == [2, 2]
+    assert replays_of(frame) > 0
 
 
 def _reads_after_a_draw(x):
@@ -163,12 +245,13 @@ def test_functions_without_source_and_generators_run_as_written():
     assert space["log"] == [1] * 5
 
 
-def test_threads_share_a_function_in_parts():
+@pytest.mark.parametrize("read", [float, torch.Tensor.item])
+def test_threads_share_a_function_that_appends(read):
     printed = []
 
     def f(x):
         y = x.sin() * 2
-        printed.append(y.sum().item())
+        printed.append(read(y.sum()))
         return (y + 1).cos()
 
     frame = CompiledFunction(f, "f")
@@ -178,7 +261,8 @@ def test_threads_share_a_function_in_parts():
         warnings.simplefilter("ignore")
         for _ in range(5):
             assert [t.tolist() for t in pool.map(frame, inputs)] == wanted
-    assert len(printed) == 48
+    assert len(printed) == 48 and {type(one) for one in printed} == {float}
+    assert sorted(set(printed)) == sorted(set(printed[:8]))
 
 
 def test_a_part_is_recorded_for_each_module_of_a_loop():

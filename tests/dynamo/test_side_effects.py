@@ -9,6 +9,7 @@ import math
 import pickle
 import subprocess
 import sys
+import types
 import warnings
 
 import pytest
@@ -338,3 +339,146 @@ def test_values_that_are_returned_and_not_used(function, returned):
     answers = []
     function(answers)
     assert answers and set(answers) == {returned}
+
+
+_LOG: list = []
+
+
+class _Trainer:
+    def __init__(self):
+        self.losses, self.layer = [], nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.layer.parameters(), 0.1)
+
+    def step(self, x):
+        self.optimizer.zero_grad()
+        loss = self.layer(x).square().mean()
+        self.losses.append(loss.item())
+        loss.backward()
+        _LOG.append(("done", x.shape[0]))
+        self.optimizer.step()
+        return loss
+
+
+def test_a_step_that_appends_its_loss_is_one_program():
+    found = []
+    for compiles in (False, True):
+        torch.manual_seed(0)
+        trainer = _Trainer()
+        _LOG.clear()
+        step = frame = CompiledFunction(trainer.step, "step") if compiles else trainer.step
+        results = [step(torch.randn(n, 3)).item() for n in (4, 4, 4, 4, 6, 6, 6, 6, 4)]
+        found.append((trainer.losses, results, list(_LOG), trainer.layer.weight.tolist()))
+    assert found[0] == found[1] and {type(loss) for loss in found[1][0]} == {float}
+    assert frame.tree is None and frame.replays >= 2
+
+
+def test_lists_that_a_function_reads_are_guarded():
+    kept, seen = [1.0], []
+
+    def reads(x):
+        kept.append(x.sum().item())
+        return x * len(kept) + kept[0]
+
+    def branches(x):
+        (kept if x.sum() > 0 else seen).append(x.max().item())
+        return x * 2
+
+    def aliases(x):
+        more = kept
+        more.append(x.min().item())
+        return x + more[-1]
+
+    def asks(x):
+        seen.append(x.sum().item())
+        return x + len(getattr(asks, "__closure__"))  # noqa: B009 - code that may read any attribute
+
+    for function in (reads, branches, aliases, asks):
+        found = []
+        for call in (function, CompiledFunction(function, "f")):
+            kept[:], seen[:] = [1.0], []
+            torch.manual_seed(0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = [call(torch.randn(3)).tolist() for _ in range(8)]
+            found.append((results, list(kept), list(seen), {type(one) for one in kept + seen}))
+        assert found[0] == found[1]
+
+
+def test_what_is_appended_may_be_a_tensor_or_another_list_in_each_branch():
+    high, low = [], []
+
+    def f(x):
+        y = x * 2
+        if x.sum() > 0:
+            high.append((y.detach() + 1, y.sum().item()))
+        else:
+            low.append({"y": y.detach() + 2})
+        return None
+
+    found = []
+    for call in (f, frame := CompiledFunction(f, "f")):
+        high.clear()
+        low.clear()
+        for n in (1.0, -1.0) * 5:
+            call(torch.full((2,), n))
+        found.append(([(t.tolist(), n) for t, n in high], [one["y"].tolist() for one in low]))
+    assert found[0] == found[1] and frame.replays > 3
+    assert len({id(t) for t, _ in high}) == 5  # each call appends a tensor of its own
+
+
+def test_a_call_that_appends_is_not_repeated_for_second_derivatives():
+    seen = []
+
+    def f(x):
+        seen.append(x.sum().item())
+        return (x**3).sum()
+
+    frame = CompiledFunction(f, "f")
+    for _ in range(4):
+        x = torch.ones(2, requires_grad=True)
+        frame(x).backward()
+    assert frame.replays == 2 and len(seen) == 4
+    with pytest.raises(RuntimeError, match="double backward"):
+        torch.autograd.grad(frame(x), x, create_graph=True)
+    assert len(seen) == 5
+
+
+def test_a_compiler_of_the_programs_own_gets_the_graph_of_a_function_that_appends():
+    seen = []
+
+    def f(x):
+        y = x * 2
+        seen.append(y.sum().item())
+        return y + 1
+
+    compiled = torch.compile(f, backend=lambda graph, inputs: graph.forward)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = [compiled(torch.full((2,), float(n))).tolist() for n in range(4)]
+    assert results == [[2.0 * n + 1] * 2 for n in range(4)] and seen == [4.0 * n for n in range(4)]
+
+
+def test_numbers_that_outlive_a_capture_that_fails_are_plain():
+    kept, state = {}, types.SimpleNamespace(last=None)
+
+    def f(x):
+        y = x * 2
+        kept.setdefault("l", []).append(y.max().item())
+        state.last = y.min().item()
+        kept["t"] = (y.sum().item(), 1)
+        if x.sum().item() > 3:
+            raise ValueError(y.mean().item())
+        return [y.sum().item()], y
+
+    frame = CompiledFunction(f, "f")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in (1.0, 2.0, 3.0, 2.0, 1.0, 3.0):
+            try:
+                returned = frame(torch.full((2,), n))[0]
+            except ValueError as error:
+                returned = list(error.args)
+            assert [type(one) for one in (*kept["l"], state.last, kept["t"][0], *returned)] == [float] * (
+                len(kept["l"]) + 3
+            )
+    assert kept["l"] == [2.0, 4.0, 6.0, 4.0, 2.0, 6.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,7 +29,7 @@ from torchlite.optim.optimizer import GLOBAL_STEP_HOOKS, Optimizer
 from .array_ids import ArrayIds
 from .captured_backward import GraphBoundary
 from .exc import Unsupported
-from .flatten_args import flatten_result, replace_lazy_scalars
+from .flatten_args import flatten_result, replace_in_list, replace_lazy_scalars
 from .guards import SIMPLE_TYPES, ReachableState, is_known_module
 from .lazy_scalars import LazyItemArray, LazyScalar, ReturnedList, ReturnedListArray, is_returned, to_number
 from .program_ir import CapturedCall, Frame, Program, ResultSpec, Slot, Step, frames_within
@@ -78,6 +79,7 @@ class Capture(KernelRecorder):
         self.published: dict[int, int | None] = {}  # gradients of outside tensors at the time an object is called
         self.constants: dict[int, Any] = {}
         self.lasting = {id(held.place) for held in state.held}  # containers that existed before the call
+        self.given: dict[int, Any] = {}  # guards of the containers among the arguments
         self.changes = False  # True if the call changed objects that outlive it
         self.is_open = True  # True while the program's own code runs
         self.is_running = False  # True while it is called
@@ -86,6 +88,7 @@ class Capture(KernelRecorder):
         self.number_arrays: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
         self.elements: list[Any] = []  # lazy scalars not read yet, with their slots
         self.logs = [(log, len(log)) for log in state.logs]
+        self.appends: Counter[int] = Counter()  # calls of their `append`, by id
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
         # The gradients of outside tensors before the call, as weak references, and their layouts.
@@ -320,6 +323,12 @@ class Capture(KernelRecorder):
         if self.is_open and any(node._seq <= self.start for node in run.order()):
             self.fail("a backward pass goes through a history from outside")
 
+    def note_append(self, log: list) -> bool:
+        """Note a call of a list's `append`. Return whether the list is a log, which the call only appends to."""
+        is_log = any(log is one for one, _ in self.logs)
+        self.appends[id(log)] += is_log
+        return is_log
+
     def observe_all(self) -> None:
         """Record reads of all lazy scalars, as code that cannot be traced may use them."""
         for number, _ in self.elements:
@@ -418,8 +427,8 @@ class Capture(KernelRecorder):
         numbers, self.elements = self.elements, []
         result = replace_lazy_scalars(result)
         for log, n in self.logs:
-            log[n:] = replace_lazy_scalars(log[n:])
-        for held in self.state.held:
+            replace_in_list(log, n)
+        for held in (*self.state.held, *self.given.values()):
             if not held.is_same():
                 held.replace(replace_lazy_scalars)
         for place in self.state.empty:
@@ -436,6 +445,8 @@ class Capture(KernelRecorder):
             self.changes = True
             raise Unsupported("it changes objects that live on")
         logs = tuple([log for log, n in self.logs if len(log) > n])
+        if any(len(log) != n + self.appends[id(log)] for log, n in self.logs):
+            raise Unsupported("a list is written by other code too")
         if logs:
             result = result, [log[n:] for log, n in self.logs if len(log) > n]
         leaves, rebuild, shape = flatten_result(result, self.state.leaves, self.lasting)

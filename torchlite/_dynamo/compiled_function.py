@@ -452,7 +452,7 @@ class CompiledFunction:
         settings = _read_preserved_state()
         capture = Capture(table, outside, variant.state, self.most_steps)
         capture.keeps_reads, capture.is_part = self.keeps_reads, self.keeps_reads and self.is_within
-        given = find_containers((args, kwargs))
+        given = capture.given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
         is_busy = False
         try:

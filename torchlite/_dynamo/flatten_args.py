@@ -208,12 +208,20 @@ def replace_lazy_scalars(value: Any, seen: set[int] | None = None) -> Any:
         return value
     seen.add(id(value))
     if cls is list:
-        value[:] = [replace_lazy_scalars(item, seen) for item in value]
+        replace_in_list(value, 0, seen)
     elif cls is dict or isinstance(value, OrderedDict):
         _replace_in_dictionary(value, seen)
     if cls.__flags__ & 1 << 9 and (isinstance(value, OrderedDict) or _is_plain_object(value)):
         _replace_in_dictionary(value.__dict__, seen)
     return value
+
+
+def replace_in_list(value: list, first: int, seen: set[int] | None = None) -> None:
+    """Replace the lazy scalars of a list from an element on, to which another thread may append meanwhile."""
+    for n in range(first, len(value)):
+        new = replace_lazy_scalars(value[n], seen)
+        if new is not value[n]:
+            value[n] = new
 
 
 def _replace_in_dictionary(place: dict, seen: set[int]) -> None:

@@ -235,9 +235,7 @@ class ReachableState:
     to: `logs`.
     """
 
-    def __init__(
-        self, ran: set | None = None, ignored: frozenset[str] = frozenset(), keeps_logs: bool = False
-    ) -> None:
+    def __init__(self, ran: set | None = None, ignored: frozenset[str] = frozenset(), keeps_logs: bool = False) -> None:
         self.keeps_logs = keeps_logs
         self.logs: list[list] = []
         self._named: dict[int, tuple[list, set[str]]] = {}  # lists found by names alone, with these
@@ -365,9 +363,7 @@ class ReachableState:
             space[f"absent_{place}"], space[place] = absent, own.keys()
             tests.append(f"not absent_{place}.isdisjoint({place})")
 
-    def _add_identity_guard(
-        self, read: Any, place: Any, modules: bool = True, names: list[str] | None = None
-    ) -> None:
+    def _add_identity_guard(self, read: Any, place: Any, modules: bool = True, names: list[str] | None = None) -> None:
         """Hold the contents of a place. names: those by which code gets the last ones of them."""
         held = IdentityGuard(read, place)
         self.held.append(held)
@@ -604,9 +600,7 @@ class ReachableState:
             names = list(value.__dict__)
             if self.ignored and _has_own_attributes(cls):
                 names = [name for name in names if name not in self.ignored]
-                self._add_identity_guard(
-                    functools.partial(_items_without, self.ignored), value.__dict__, names=names
-                )
+                self._add_identity_guard(functools.partial(_items_without, self.ignored), value.__dict__, names=names)
             else:
                 self._add_identity_guard(items_of, value.__dict__, names=names)
             if isinstance(value, dict):

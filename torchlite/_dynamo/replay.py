@@ -281,7 +281,9 @@ class ReplayEpilogue:
         self.plain = [r.dtype if _is_fresh_result(r) else None for r in captured.results]
         self.set = [(i, n is not None) for i, n in captured.grads.items()]
         # A call that writes, appends or draws random numbers cannot be repeated for second derivatives.
-        self.is_single = bool(captured.logs) or not all(is_pure(step) for step in captured.program.steps if step.kind == "kernel")
+        self.is_single = bool(captured.logs) or not all(
+            is_pure(step) for step in captured.program.steps if step.kind == "kernel"
+        )
         self.saved = 0 if captured.backward is None else len(captured.backward.saved)
 
     def __call__(self, again: tuple, outside: tuple, raws: tuple) -> Any:

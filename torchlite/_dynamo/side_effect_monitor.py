@@ -100,7 +100,7 @@ class SideEffectMonitor:
                 self._refuse_side_effect(why, frame)
         elif event == "c_call":
             if code in self.codes:
-                if argument.__name__ == "append" and any(argument.__self__ is log for log, _ in self.capture.logs):
+                if argument.__name__ == "append" and self.capture.note_append(argument.__self__):
                     return
                 self.capture.observe_all()
                 why = None if id(argument) in PROCESS_STATE.allowed else _why_impure_builtin(argument)
