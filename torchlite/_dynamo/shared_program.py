@@ -27,6 +27,7 @@ from .step_purity import is_pure, only_mutates_args
 _MAX_BOUND = 64  # sizes whose functions are stored
 _MAX_KNOWN = 4096  # sizes whose integers are stored
 _MAX_FAILURES = 2  # calls that do not fit the program before it is abandoned
+_MAX_UNUSED = 32  # sizes whose first call is recorded, if they do not come again
 _SAMPLES = 3  # recordings that expressions are fitted to
 # Names by which code may learn a tensor's size, or that may hide such code. Iteration changes the number of steps.
 _READS_SIZES = frozenset("""
@@ -67,6 +68,7 @@ class SharedProgram:
         self.is_free = False  # True if formulas replace recordings
         self.recorded: dict[Any, tuple] = {}  # numbers of sizes that were recorded once
         self.inferred: set[Any] = set()  # sizes whose integers come from formulas
+        self.unused: set[Any] = set()  # sizes whose first call was recorded, and that had no other one
         self.failures = self.rounds = 0
         self.growth = 0.0  # elements of the largest array per element of the arguments
         self.is_closed = table.array is not np.ndarray or not _is_sharable(variant)
@@ -77,6 +79,7 @@ class SharedProgram:
         """Return the replay for a size, None if the size is new."""
         replay = self.bound.get(place)
         if replay is not None:
+            self.unused.discard(place)
             return replay
         numbers = self.known.get(place)
         if numbers is None and self.is_free and self.formulas is not None:
@@ -84,6 +87,7 @@ class SharedProgram:
             if numbers is not None:
                 self._learn(place, numbers)
                 self.inferred.add(place)
+        self.unused.discard(place)
         return None if numbers is None else self._bind(place, numbers)
 
     def settle(self, place: Any, replay: Any) -> None:
@@ -100,7 +104,7 @@ class SharedProgram:
         """True if a call of a new size is to be recorded; calls: those of this size before."""
         if self.is_closed or not self._is_general(arguments):
             return False
-        return len(self.samples) < _SAMPLES or calls > 0
+        return len(self.samples) < _SAMPLES or calls > 0 or self.formulas is not None and len(self.unused) < _MAX_UNUSED
 
     def serves_for_now(self, arguments: list) -> bool:
         """True if a program of a size of its own would be faster: with constants, or arrays in blocks."""
@@ -167,7 +171,8 @@ class SharedProgram:
             if self.simple:
                 raise
             self.simple = True
-            samples = [(sizes, self._optimize(captured), captured) for sizes, _, captured in samples]
+            self.samples = [(sizes, self._optimize(captured), captured) for sizes, _, captured in self.samples]
+            samples = [*self.samples[: _SAMPLES - 1], (sample[0], self._optimize(sample[2]), sample[2])]
             template, rows = _merge_programs([programs for _, programs, _ in samples])
         self.rounds += 1
         captured = self.variant.captured
@@ -196,6 +201,7 @@ class SharedProgram:
         """Accept the numbers of a size once a formula or a second recording gives the same."""
         if self.formulas is not None and self.formulas.numbers(sizes, arguments) == numbers or not numbers:
             self._learn(place, numbers)
+            self.unused.add(place)
         elif place not in self.recorded:
             self.recorded[place] = numbers
         elif self.recorded.pop(place) == numbers:

@@ -164,13 +164,13 @@ class NumpyBackend:
 
     def with_derivative(self, name: str, *options: Any) -> Callable | None:
         """A kernel that returns an activation and its derivative; None if an engine computes the two passes faster. See
-        `saved_derivatives.make_kernel_with_derivative`.
+        `saved_derivatives.kernel_with_derivative`.
         """
         if self.engine() != "numpy":
             return None
-        from .saved_derivatives import make_kernel_with_derivative
+        from .saved_derivatives import kernel_with_derivative
 
-        return make_kernel_with_derivative(name, *options)
+        return kernel_with_derivative(name, *options)
 
     def out_variant(self, name: str) -> Callable | None:
         """A kernel with one more argument `into`, the arrays of four dimensions that it writes its results to."""

@@ -47,15 +47,20 @@ _BLOCKS = {
 }
 
 
-def make_kernel_with_derivative(name, *options):
-    """Return `kernel(x)` -> (result, derivative) for contiguous float32 or float64 arrays; None if there is none."""
-    body = _BLOCKS.get((name, *options))
-    if body is None:
-        return None
-
+def _make_kernel(body):
     def kernel(x):
         out, slope = np.empty_like(x), np.empty_like(x)
         cache_blocking.apply_elementwise_blocks(body, out, slope, x)
         return out, slope
 
     return kernel
+
+
+_KERNELS = {key: _make_kernel(body) for key, body in _BLOCKS.items()}
+
+
+def kernel_with_derivative(name, *options):
+    """Return `kernel(x)` -> (result, derivative) for contiguous float32 or float64 arrays; None if there is none. It is
+    the same one in each call.
+    """
+    return _KERNELS.get((name, *options))
