@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import random
 
 import pytest
 
@@ -134,6 +135,48 @@ def test_twenty_sizes_compile_at_most_three_programs(make, inputs, compiled):
     assert eager == found
     assert 1 <= len(compiled) <= 3
     assert frame.replays >= 20 and not frame.reasons
+
+
+class MaskedGPT(GPT):
+    """Slices a mask by the length, and checks the length."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.tril(torch.ones(32, 32)))
+
+    def forward(self, tokens):
+        length = tokens.size(1)
+        assert length <= 32
+        h = self.tokens(tokens)
+        scores = (h @ h.transpose(1, 2)).masked_fill(self.mask[:length, :length] == 0, -1e9)
+        x = scores.softmax(-1) @ h + self.places(torch.arange(length)[None])
+        for block in self.blocks:
+            x = block(x)
+        return F.cross_entropy(F.gelu(self.head(x)).flatten(0, 1), tokens.flatten())
+
+
+@pytest.mark.parametrize("order", ["cycles", "shuffled"])
+def test_steps_of_twenty_lengths_are_replayed_from_the_second_call_on(order, compiled):
+    lengths = [*range(4, 24)] * 3
+    if order == "shuffled":
+        random.Random(0).shuffle(lengths)
+    found = []
+    for compiles in (False, True):
+        torch.manual_seed(0)
+        model = MaskedGPT()
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+        def step(tokens, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(tokens)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        call = frame = CompiledFunction(step, "step") if compiles else step
+        found.append([call(tokens(n)).item() for n in lengths])
+    assert found[0] == found[1]
+    assert frame.replays >= 34 and 1 <= len(compiled) <= 3
 
 
 def test_a_size_never_seen_is_replayed_at_once(compiled):
