@@ -358,6 +358,12 @@ class _Trainer:
         self.optimizer.step()
         return loss
 
+    def report(self):
+        return sum(self.losses) / len(self.losses)
+
+    def reporting_step(self, x):
+        return self.step(x) * 0 + self.report()
+
 
 def test_a_step_that_appends_its_loss_is_one_program():
     found = []
@@ -370,6 +376,18 @@ def test_a_step_that_appends_its_loss_is_one_program():
         found.append((trainer.losses, results, list(_LOG), trainer.layer.weight.tolist()))
     assert found[0] == found[1] and {type(loss) for loss in found[1][0]} == {float}
     assert frame.tree is None and frame.replays >= 2
+
+
+def test_a_method_that_reads_the_list_is_noticed_when_it_runs():
+    found = []
+    for compiles in (False, True):
+        torch.manual_seed(0)
+        trainer = _Trainer()
+        step = CompiledFunction(trainer.reporting_step, "step") if compiles else trainer.reporting_step
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(([step(torch.randn(4, 3)).item() for _ in range(8)], trainer.losses))
+    assert found[0] == found[1]
 
 
 def test_lists_that_a_function_reads_are_guarded():

@@ -88,6 +88,7 @@ class Capture(KernelRecorder):
         self.number_arrays: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
         self.elements: list[Any] = []  # lazy scalars not read yet, with their slots
         self.logs = [(log, len(log)) for log in state.logs]
+        self.reads_logs = False
         self.appends: Counter[int] = Counter()  # calls of their `append`, by id
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
@@ -444,6 +445,9 @@ class Capture(KernelRecorder):
         if not self.state.is_same():
             self.changes = True
             raise Unsupported("it changes objects that live on")
+        if self.logs and self.state.reads_logs(self.watcher.verdicts):
+            self.changes = self.reads_logs = True
+            raise Unsupported("it reads a list that it appends to")
         logs = tuple([log for log, n in self.logs if len(log) > n])
         if any(len(log) != n + self.appends[id(log)] for log, n in self.logs):
             raise Unsupported("a list is written by other code too")

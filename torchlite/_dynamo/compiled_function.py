@@ -474,6 +474,7 @@ class CompiledFunction:
         if captured is not None and _read_preserved_state() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
+        self.keeps_logs = self.keeps_logs and not capture.reads_logs
         self.postponed = "" if captured is not None else capture.failure or ""
         if captured is None and not self._may_settle_next_call(capture):
             self._give_up(key, capture.failure or "", capture.place, capture.frames)

@@ -22,7 +22,7 @@ import threading
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -136,6 +136,13 @@ _NAMED = ("_GLOBAL", "_NAME", "_DEREF", "_ATTR", "_METHOD")  # instructions
 _reads = functools.lru_cache(4096)(CodeReads)
 
 
+def _appended_only(codes: Iterable[Any]) -> set[str]:
+    """Return the names of which code reads `append` and nothing else."""
+    reads = [_reads(code) for code in codes]
+    appends, uses = (set().union(*[getattr(one, kind) for one in reads]) for kind in ("appends", "uses"))
+    return appends - uses
+
+
 class IdentityGuard:
     """Guard of a place that holds objects: dictionary, list, closure cell or module namespace."""
 
@@ -239,6 +246,8 @@ class ReachableState:
         self.keeps_logs = keeps_logs
         self.logs: list[list] = []
         self._named: dict[int, tuple[list, set[str]]] = {}  # lists found by names alone, with these
+        self._methods: set[Any] = set()  # code of classes' functions, which may not run
+        self._called: set[Any] = set()  # code of the roots and of bound methods
         self.ran, self.ignored = ran, ignored
         self.tensors: dict[int, Any] = {}
         self.held: list[IdentityGuard] = []
@@ -260,6 +269,7 @@ class ReachableState:
     def walk(self, *roots: Any) -> ReachableState:
         """Walk the state from these roots. Raise Unsupported for an opaque object."""
         self._pending = list(roots)
+        self._called.update(root.__code__ for root in roots if root.__class__ is types.FunctionType)
         done: set[tuple[int, str]] = set()
         while self._pending:
             while self._pending:
@@ -290,15 +300,21 @@ class ReachableState:
         return self
 
     def _lists_to_visit(self) -> list[list]:
-        """Return the lists found by names that the code does more with than to append to them."""
-        reads = [_reads(code) for code in self.codes]
-        appends, uses = (set().union(*[getattr(one, kind) for one in reads]) for kind in ("appends", "uses"))
-        is_open = not DYNAMIC_ACCESS.isdisjoint(uses | self.reads())
+        """Return the lists found by names that the code does more with than to append to them. What methods that may
+        not run do is tested when they run (`reads_logs`).
+        """
+        only = _appended_only(self.codes) | _appended_only(self.codes - (self._methods - self._called))
+        is_open = not DYNAMIC_ACCESS.isdisjoint(self.reads())
         return [
             value
             for value, names in self._named.values()
-            if id(value) not in self._seen and (is_open or not names <= appends - uses)
+            if id(value) not in self._seen and (is_open or not names <= only)
         ]
+
+    def reads_logs(self, ran: Iterable[Any]) -> bool:
+        """True if code that ran does more with `logs` than to append to them."""
+        names = set().union(*[names for value, names in self._named.values() if id(value) not in self._seen])
+        return any(not names.isdisjoint(_reads(code).uses) for code in ran if code in self.codes)
 
     def reads(self) -> set[str]:
         """Return the names that the code reads."""
@@ -407,6 +423,7 @@ class ReachableState:
             self._pending += [value.start, value.stop, value.step]
         elif isinstance(value, types.MethodType):
             self._pending += [value.__self__, value.__func__]
+            self._called.add(getattr(value.__func__, "__code__", None))
         elif cls in (staticmethod, classmethod):
             self._pending.append(value.__func__)
         elif cls is property:
@@ -505,6 +522,7 @@ class ReachableState:
                 continue
             skipped = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__slots__",
                        "__static_attributes__", "__firstlineno__", "_op", "_backward_cls")  # fmt: skip
+            self._methods.update(one.__code__ for one in vars(base).values() if one.__class__ is types.FunctionType)
             names = tuple(
                 name
                 for name, value in vars(base).items()
