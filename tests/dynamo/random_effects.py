@@ -222,7 +222,8 @@ _EXACT = (
 _INEXACT = (
     "torch.sin({a})", "{a}.tanh() * {b}", "{a} / ({b}.abs() + 1)", "{a}.exp().clamp(max=2.0)", "{a}.softmax(-1)",
     "torch.nn.functional.gelu({a})", "{a} + torch.rand(4, 4)", "{a} * torch.randn(4, 4).double()", "{a}.std() + {b}",
-    "torch.nn.functional.layer_norm({a}, (4,))", "{a} * {b}.norm().item()", "{a} + random.random()", "{a}.cumsum(0) * 0.1",
+    "torch.nn.functional.layer_norm({a}, (4,))", "{a} * {b}.norm().item()", "{a} + random.random()",
+    "{a}.cumsum(0) * 0.1",
 )  # fmt: skip
 _ERRORS = (
     "torch.zeros(3) + {a}", "{a}.view(5)", "[{a}][int({b}.sum() > 0)]", "{a} + kept[int({b}.sum() > 0)]",
@@ -230,14 +231,16 @@ _ERRORS = (
     "torch.cat([{a}, torch.zeros(3)])", "{a} + None", "bool({a})", "{a}.reshape(2, 8) @ {b}",
 )  # fmt: skip
 _EFFECTS = (
-    "trace.append({a}.sum().item())", "print({a}.sum().item())", "print('at', len(trace), {a}.shape)", "state.count += 1",
+    "trace.append({a}.sum().item())", "print({a}.sum().item())", "print('at', len(trace), {a}.shape)",
+    "state.count += 1",
     "trace.append(tuple({a}[0].tolist()))", "kept['k'] = {a}.detach() + 2", "state.buffer.add_({a}.detach().mean())",
     "state.items.append({a}.sum().item())", "state.last = {a}.detach()", "setattr(state, 'last', {a}.detach())",
     "kept.setdefault('l', []).append({a}.max().item())", "kept.pop('k', None)", "random.random()", "torch.rand(1)",
     "warnings.warn('w')", "y.add_(1)", "y[0] = {a}.detach()[1]", "hooked.train(not hooked.training)", "{a}.sum()",
     "{a}.requires_grad and {a}.register_hook(lambda g: trace.append(g.sum().item()))",
     "{a}.requires_grad and {a}.register_hook(lambda g: g * 0.5)", "{a}.requires_grad and {a}.retain_grad()",
-    "assert {a}.sum() < 40, f'large: {{{b}.sum().item()}}'", "layer.calls += 1", "total += 1", "total += {a}.sum().item()",
+    "assert {a}.sum() < 40, f'large: {{{b}.sum().item()}}'", "layer.calls += 1", "total += 1",
+    "total += {a}.sum().item()",
     "trace.append({a}.requires_grad)", "trace.append(torch.is_grad_enabled())", "trace.append(state.buffer._version)",
     "{a}.requires_grad and {a}.sum().backward(retain_graph=True)", "trace.append(x.grad is None)",
     "print(f'{{{a}.mean().item():.3f}}', end=' ')", "state.items[-1:] = [1, 2]", "y = y + {a}.detach()",
@@ -245,11 +248,13 @@ _EFFECTS = (
 _CONDITIONS = (
     "{a}.sum() > 0", "{a}.mean().item() < 0.2", "len(trace) % 2", "state.count > 1", "not bool({a}.any())",
     "{a}.sum() > 0 and {b}.max() < 3", "{a}.sum() > 0 or trace.append('or')", "not {a}.sum() > 3", "{a}.requires_grad",
-    "0 < {a}.sum() < 8", "random.random() < 0.5", "(kept.get('k') is None) == bool({a}[0, 0] > 0)", "torch.equal({a}, {b})",
+    "0 < {a}.sum() < 8", "random.random() < 0.5", "(kept.get('k') is None) == bool({a}[0, 0] > 0)",
+    "torch.equal({a}, {b})",
     "(w := {a}.sum().item()) > 2",
 )  # fmt: skip
 _WRITES = (
-    "{n}[1:3].mul_(2)", "{n}.t()[0] += 1", "{n} += {a}", "{n}.mul_(0.5)", "{n}[{n} > 1] = 0.5", "{n}.view(-1)[::3] += 2",
+    "{n}[1:3].mul_(2)", "{n}.t()[0] += 1", "{n} += {a}", "{n}.mul_(0.5)", "{n}[{n} > 1] = 0.5",
+    "{n}.view(-1)[::3] += 2",
     "{n}[0], {n}[1] = {n}[1].clone(), {n}[0].clone()", "{n}.diagonal().zero_()", "{n}.clamp_(-2, 2)", "{n}.copy_({a})",
     "{n}[int({a}.sum() > 0)] = 1.0", "torch.add({n}.detach(), 1, out={n}.data)", "{n}.relu_()",
 )  # fmt: skip
@@ -311,10 +316,12 @@ class EffectWriter(_Writer):
         function, name, other = self.new_name(), self.new_name(), self.random.choice(names)
         forms = [
             [f"def {function}(q, r=2):", f"    return q * 0.5 + {other} * r", f"{name} = {function}({{a}})"],
-            [f"def {function}(q):", f"    trace.append({other}.sum().item())", "    return q + 1", f"{name} = {function}({{a}})"],
+            [f"def {function}(q):", f"    trace.append({other}.sum().item())", "    return q + 1",
+            f"{name} = {function}({{a}})"],
             [f"def {function}():", f"    yield {other}", "    trace.append('between')", "    yield {b} + 1",
              f"{name} = sum({function}()) + {{a}}"],
-            [f"{name}_n = 0", f"def {function}(q):", f"    nonlocal_{name}"[:0] + f"    nonlocal {name}_n", f"    {name}_n += 1",
+            [f"{name}_n = 0", f"def {function}(q):", f"    nonlocal {name}_n",
+            f"    {name}_n += 1",
              f"    return q + {name}_n", f"{name} = {function}({function}({{a}}))"],
             [f"class {function}:", "    def __init__(self, q):", "        self.q = q", "    def half(self):",
              "        return self.q * 0.5", f"{name} = {function}({{a}}).half() + {{b}}"],
@@ -336,8 +343,9 @@ class EffectWriter(_Writer):
         if self.random.random() < 0.2:
             return [f"{name} = 1", f"del {name}"]
         forms = [
-            [f"{name} = {{a}}.grad if {{a}}.is_leaf else None", f"{name} = {{a}} if {name} is None else {name} + {{b}}"],
-            [f"with torch.random.fork_rng():", f"    {name} = {{a}} + torch.randint(0, 3, (4, 4))"],
+            [f"{name} = {{a}}.grad if {{a}}.is_leaf else None",
+            f"{name} = {{a}} if {name} is None else {name} + {{b}}"],
+            ["with torch.random.fork_rng():", f"    {name} = {{a}} + torch.randint(0, 3, (4, 4))"],
             [f"{name} = {{a}}.detach().clone().requires_grad_()", f"(({name} + 1) * {name}.sign()).sum().backward()",
              f"{name} = {name}.grad + {{b}}"],
             [f"{name} = hooked.linear.weight.detach() + {{a}}"],
@@ -373,7 +381,8 @@ class EffectWriter(_Writer):
             lines = [*header, f"    {name} += 1", *self.inner(names, depth, *last)]
         elif chance < 0.5:
             item = self.new_name()
-            header = self.fill([f"for {item} in parts_of({{a}}):", f"for {item} in ({{a}}, {{b}}):", f"for {item} in {{a}}:",
+            header = self.fill([f"for {item} in parts_of({{a}}):", f"for {item} in ({{a}}, {{b}}):",
+            f"for {item} in {{a}}:",
                                 f"for {item} in reversed([{{a}}, {{b}}]):"], names)  # fmt: skip
             read = [f"    {item} = {item} + {self.random.choice(names)}"]
             lines = [header, *read, *self.inner([*names, item], depth, *last)]
@@ -402,8 +411,10 @@ class EffectWriter(_Writer):
         return [*lines, "finally:", *self.inner(names, depth)] if chance > 0.8 else lines
 
     def context(self, names, depth):
-        forms = ("torch.no_grad()", "torch.enable_grad()", "Scope(True)", "Scope(False)", "contextlib.suppress(ValueError)",
-                 "block('b')", "Scope(True), torch.no_grad()", "block('c') as w", "torch.set_grad_enabled(len(trace) % 2 == 0)")  # fmt: skip
+        forms = ("torch.no_grad()", "torch.enable_grad()", "Scope(True)", "Scope(False)",
+        "contextlib.suppress(ValueError)",
+                 "block('b')", "Scope(True), torch.no_grad()", "block('c') as w",
+                 "torch.set_grad_enabled(len(trace) % 2 == 0)")  # fmt: skip
         return [f"with {self.random.choice(forms)}:", *self.inner(names, depth)]
 
     def match(self, names, depth):
@@ -481,8 +492,8 @@ def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6
             except Exception as raised:
                 error = _line_of(raised, module)
         told = [(str(w.message), w.lineno) for w in warned if "torch.compile: " not in str(w.message)]
-        objects = (result, state.count, state.items, state.last, state.buffer, state.scale, x, y, x._version, y._version, module.kept, module.total,
-                   [(one.calls, one.seen, one.training) for one in (module.layer, module.hooked)])  # fmt: skip
+        layers = [(one.calls, one.seen, one.training) for one in (module.layer, module.hooked)]
+        objects = (result, x, y, x._version, y._version, module.kept, module.total, layers, vars(state))
         effects.append(
             (
                 error,

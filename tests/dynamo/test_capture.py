@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import gc
 import inspect
+import sys
 import threading
+import types
 import warnings
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -514,3 +517,49 @@ def test_the_node_of_a_replay_is_no_part_of_a_capture():
     with pytest.raises(Unsupported, match="CompiledFunctionBackward has a part in it"):
         _check_node_is_pure(nodes[-1])
     _check_node_is_pure(nodes[0])  # that of the op, in a call that was not captured
+
+
+class _Marked(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+def _asks_for_modules(x):
+    return x * 2 if "math" in sys.modules else x
+
+
+def _asks_for_a_class(x):
+    return x * 2 if not isinstance(x, _Marked) else x
+
+
+_SIGNATURE, _NUMBER = inspect.signature(_asks_for_a_class), np.int64(3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_asks_for_modules, _asks_for_a_class, lambda x: x * len(_SIGNATURE.parameters), lambda x: x * int(_NUMBER)],
+)
+def test_constants_of_python_and_numpy_are_known(function):
+    frame = CompiledFunction(function, "f")
+    x = torch.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(8):
+            assert torch.equal(frame(x), function(x))
+    assert frame.replays > 2
+
+
+def test_a_loaded_module_is_noticed():
+    name = "module_that_this_test_loads"
+
+    def f(x):
+        return x * 2 if name in sys.modules else x
+
+    frame = CompiledFunction(f, "f")
+    try:
+        for _ in range(6):
+            assert frame(torch.ones(1)).item() == 1
+        sys.modules[name] = types.ModuleType(name)
+        for _ in range(4):
+            assert frame(torch.ones(1)).item() == 2
+    finally:
+        sys.modules.pop(name, None)

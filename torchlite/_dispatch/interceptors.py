@@ -455,6 +455,7 @@ class _DisabledTorchFunction:
     """
 
     is_disabled_torch_function = True
+    _tl_is_immutable = True  # for `torch.compile`
 
     def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with torch_function_disabled():

@@ -65,6 +65,7 @@ _CONSTANT_CLASSES = (
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
     Op, Generator, re.Pattern, type(vars(ConstantPair)["a"]), type(threading.Lock()),
     type(threading.RLock()), dataclasses.Field, TreeSpec, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
+    np.generic, inspect.Parameter, inspect.Signature,
 )  # fmt: skip
 _SEQUENCES = (list, deque, set, frozenset)
 _CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
@@ -209,6 +210,10 @@ def elements_of(place: Any) -> tuple[None, list]:
     return None, [*place]
 
 
+def _size_of(place: Any) -> tuple[int, list]:
+    return len(place), []
+
+
 def _cell_items(place: Any) -> tuple[None, list]:
     try:
         return None, [place.cell_contents]
@@ -342,6 +347,9 @@ class ReachableState:
                 values.append(f"*{place}.values()")
                 keys.append(f"*{place}")
                 space["names"] += held.keys
+            elif held.read is _size_of:
+                keys.append(f"len({place})")
+                space["names"].append(len(held.place))
             elif held.read is elements_of:
                 values.append(f"*{place}")
                 keys.append(f"len({place})")
@@ -410,6 +418,8 @@ class ReachableState:
                     self._pending += [*hooks.values()] if isinstance(hooks, dict) else [*(hooks or ())]
         elif isinstance(value, types.FunctionType):
             self._visit_function(value)
+        elif value is sys.modules:  # code asks which modules are loaded
+            self.held.append(IdentityGuard(_size_of, value))
         elif cls in (dict, OrderedDict, defaultdict):
             if value:
                 self._add_identity_guard(items_of, value)

@@ -21,8 +21,8 @@ def has_marked_sizes(tensors: list) -> bool:
 
 
 def check_marked_sizes(function: Any, args: tuple, kwargs: dict) -> None:
-    """Raise ConstraintViolationError if a function specializes a marked dimension. It is traced, with other sizes too. A
-    function that cannot be traced is not checked.
+    """Raise ConstraintViolationError if a function specializes a marked dimension. It is traced, also with other sizes.
+    A function that cannot be traced is not checked.
     """
     from torchlite.export._trace import specialized_sizes
     from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
@@ -43,16 +43,19 @@ def check_marked_sizes(function: Any, args: tuple, kwargs: dict) -> None:
     if found:
         paths = _paths_of(function, args, kwargs)
         names = [f"{paths[leaf]}.size()[{dim}]" for leaf, dim in found]
-        lines = [
-            f"  - You marked {name} as dynamic but your code specialized it to be a constant "
-            f"({leaves[leaf].shape[dim]}). If you're using mark_dynamic, either remove it or use maybe_mark_dynamic. If "
-            "you're using Dim.DYNAMIC, replace it with either Dim.STATIC or Dim.AUTO."
-            for name, (leaf, dim) in zip(names, found, strict=True)
-        ]
+        lines = [_specialized(name, leaves[leaf].shape[dim]) for name, (leaf, dim) in zip(names, found, strict=True)]
         raise ConstraintViolationError(
             f'Constraints violated ({", ".join(names)})! For more information, run with TORCH_LOGS="+dynamic".\n'
             + "\n".join(lines)
         )
+
+
+def _specialized(name: str, size: int) -> str:
+    return (
+        f"  - You marked {name} as dynamic but your code specialized it to be a constant ({size}). If you're using "
+        "mark_dynamic, either remove it or use maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with either "
+        "Dim.STATIC or Dim.AUTO."
+    )
 
 
 def _marked_dims(leaf: Any) -> set[int]:
