@@ -531,12 +531,23 @@ def _asks_for_a_class(x):
     return x * 2 if not isinstance(x, _Marked) else x
 
 
-_SIGNATURE, _NUMBER = inspect.signature(_asks_for_a_class), np.int64(3)
+class _NoLength(tuple):
+    def __len__(self):
+        raise NotImplementedError
+
+
+_SIGNATURE, _NUMBER, _PAIR = inspect.signature(_asks_for_a_class), np.int64(3), _NoLength((2, 3))
 
 
 @pytest.mark.parametrize(
     "function",
-    [_asks_for_modules, _asks_for_a_class, lambda x: x * len(_SIGNATURE.parameters), lambda x: x * int(_NUMBER)],
+    [
+        _asks_for_modules,
+        _asks_for_a_class,
+        lambda x: x * len(_SIGNATURE.parameters),
+        lambda x: x * int(_NUMBER),
+        lambda x: x * _PAIR[1],
+    ],
 )
 def test_constants_of_python_and_numpy_are_known(function):
     frame = CompiledFunction(function, "f")

@@ -428,7 +428,7 @@ class ReachableState:
         elif cls in _SEQUENCES:
             self._add_identity_guard(elements_of, value)
         elif isinstance(value, tuple):
-            self._pending.extend(value)
+            self._pending.extend([*tuple.__iter__(value)])  # a subclass may have another length
         elif cls is slice:
             self._pending += [value.start, value.stop, value.step]
         elif isinstance(value, types.MethodType):
