@@ -85,6 +85,7 @@ _CALLBACK_HOMES = {
     "compile": ("_dynamo.eval_frame", "compile"),
     "declare_collectives": ("distributed._collective_ops", "declare_collectives"),
     "decomposed_library": ("ao.quantization.fx._decomposed", "decomposed_library"),
+    "specialized_sizes": ("export._trace", "specialized_sizes"),
     "convert_observed": ("ao.quantization.quantize", "convert"),
     "prepare_to_quantize": ("ao.quantization.quantize", "prepare"),
     "prepare_to_train_quantized": ("ao.quantization.quantize", "prepare_qat"),

@@ -77,6 +77,7 @@ class Callbacks:
     higher_order_class: Callable[[], type]  # `HigherOrderOperator`
     higher_order_namespace: Callable[[], Any]  # `torch.ops.higher_order`
     decomposed_library: Callable[[], Any]  # the library of `torch.ops.quantized_decomposed`
+    specialized_sizes: Callable[..., list]  # sizes that a module runs other ops for (export/_trace)
     convert_observed: Callable[..., Any]  # `torch.ao.quantization.convert`
     prepare_to_quantize: Callable[..., Any]  # `torch.ao.quantization.prepare`
     prepare_to_train_quantized: Callable[..., Any]  # `torch.ao.quantization.prepare_qat`

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.call import Tensor
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite.nn.modules.module import Module
 from torchlite.utils import _pytree as pytree
 
@@ -24,7 +25,6 @@ def check_marked_sizes(function: Any, args: tuple, kwargs: dict) -> None:
     """Raise ConstraintViolationError if a function specializes a marked dimension. It is traced, also with other sizes.
     A function that cannot be traced is not checked.
     """
-    from torchlite.export._trace import specialized_sizes
     from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
 
     leaves = pytree.tree_leaves((args, kwargs))
@@ -37,7 +37,7 @@ def check_marked_sizes(function: Any, args: tuple, kwargs: dict) -> None:
         module.forward = function
     try:
         with use_copied_generators():
-            found = specialized_sizes(module, args, kwargs, dims)
+            found = CALLBACKS.specialized_sizes(module, args, kwargs, dims)
     except _UNTRACED:
         return
     if found:
