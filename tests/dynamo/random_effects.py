@@ -12,6 +12,7 @@ import importlib.util
 import io
 import pathlib
 import random
+import re
 import traceback
 import types
 import warnings
@@ -470,7 +471,9 @@ def _line_of(error: Exception, module: types.ModuleType) -> list:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == module.__file__]
     if isinstance(error, UnboundLocalError):  # CPython 3.11 may give the line of the instruction before
         lines = []
-    return [type(error).__name__, str(error), lines[-1:], repr(error.__cause__), repr(error.__context__)]
+    # The node of a replay has another name than eager's, as in PyTorch.
+    text = re.sub(r", which is output \d+ of \w+,", "", str(error))
+    return [type(error).__name__, text, lines[-1:], repr(error.__cause__), repr(error.__context__)]
 
 
 def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6) -> tuple[list, list, int]:
