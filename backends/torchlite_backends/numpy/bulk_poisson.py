@@ -1,94 +1,115 @@
 """Poisson samples in bulk, by NumPy's sampler over PyTorch's uniform stream.
 
 The number of uniforms per sample depends on the draws, so samples cannot be vectorised. NumPy's legacy sampler, whose
-stream is frozen, takes the same steps as PyTorch's (`poisson_binomial` has them in Python). It reads a Mersenne
-Twister. Here the words in the twister's state are chosen so that, tempered and converted to double by NumPy, they are
-the next uniforms of PyTorch's stream.
+stream is frozen, takes the same steps as PyTorch's (`poisson_binomial` has them in Python). Here it reads uniforms from
+memory. NumPy's Philox generator hands out the words of a buffer, from the place `buffer_pos` on, before it generates
+more. That place is a signed number, so a negative one lets it read the words in the memory before the buffer.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 
 import numpy as np
 
-from .mt19937 import WORDS, Engine, invert_tempering
+from .mt19937 import Engine
+from .uniform_pieces import UniformPieces
 
 MIN_COUNT = 64  # minimum samples for which this pays
 LARGEST_RATE = 1e9
-READ_AHEAD = 1 << 15  # words
-FILL = 560  # words of the state's 624 that a call should use: a call that uses more is repeated
-
-_LOW21, _LOW26 = np.uint32(0x1FFFFF), np.uint32(0x3FFFFFF)
+READ_AHEAD = 1 << 15  # uniforms in memory
+_DEVIATIONS = 5  # of the number of uniforms that samples take: a call that takes more than are there is repeated
 
 
-def _to_numpy_words(words: np.ndarray) -> np.ndarray:
-    """Return state words from which NumPy makes the doubles that PyTorch makes of `words`.
-
-    Of the 53 bits, NumPy takes the upper 27 and 26 of two words, PyTorch the lower 21 of one and all of the next.
-    """
-    high, low = words[0::2], words[1::2]
-    state = np.empty_like(words)
-    state[0::2] = (high & _LOW21) << 11 | low >> 26 << 5
-    state[1::2] = (low & _LOW26) << 6
-    return invert_tempering(state)
+class _PhiloxState(ctypes.Structure):
+    _fields_ = (
+        ("counter", ctypes.c_void_p),
+        ("key", ctypes.c_void_p),
+        ("buffer_pos", ctypes.c_int),
+        ("buffer", ctypes.c_uint64 * 4),
+        ("has_uint32", ctypes.c_int),
+        ("uinteger", ctypes.c_uint32),
+    )
 
 
 class Sampler:
-    """NumPy's sampler and the memory of its twister's state at `address`: 624 words and a position."""
+    """NumPy's sampler, and the memory that it reads: `words`, whose upper 53 bits are a uniform each."""
 
-    def __init__(self, twister: np.random.MT19937) -> None:
-        import ctypes
+    def __init__(self) -> None:
+        philox = np.random.Philox(1)
+        philox.random_raw()
+        size = ctypes.sizeof(_PhiloxState)
+        memory = np.zeros(READ_AHEAD + size // 8, np.uint64)
+        self.words = memory[:READ_AHEAD]
+        self._state = _PhiloxState.from_address(memory.ctypes.data + self.words.nbytes)
+        self._begin = -(READ_AHEAD + _PhiloxState.buffer.offset // 8)
+        ctypes.memmove(ctypes.addressof(self._state), philox.ctypes.state_address, size)
+        known = philox.state
+        self.is_known = (
+            self._state.buffer_pos == known["buffer_pos"] and list(self._state.buffer) == known["buffer"].tolist()
+        )
+        # RandomState copies the structure that begins with the state's address.
+        address = ctypes.c_void_p.from_address(ctypes.cast(philox.ctypes.bit_generator, ctypes.c_void_p).value or 0)
+        self.is_known = self.is_known and address.value == philox.ctypes.state_address
+        if self.is_known:
+            address.value = ctypes.addressof(self._state)
+            try:
+                self.random = np.random.RandomState(philox)
+            finally:
+                address.value = philox.ctypes.state_address
+        self._owners, self._lock = (philox, memory), philox.lock
 
-        address = twister.ctypes.state_address
-        self._memory = (ctypes.c_uint32 * (WORDS + 1)).from_address(address)
-        self._state = np.ctypeslib.as_array(self._memory)
-        self._twister = twister  # owns the memory
-        self._sample = np.random.RandomState(twister).poisson
+    def rewind(self) -> None:
+        """Let NumPy read from the first word on."""
+        self._state.buffer_pos = self._begin
+
+    def used(self) -> int:
+        """Return how many words were read since then; more than there are if they did not suffice."""
+        return self._state.buffer_pos - self._begin
 
     def draw(self, rates: np.ndarray, engine: Engine) -> np.ndarray:
         """Return int64 samples of these rates (float64, one dimension, not negative). `engine` advances like
         PyTorch's.
         """
-        with engine.lock, self._twister.lock:
+        with engine.lock, self._lock:
             return self._draw(rates, engine)
 
     def _draw(self, rates: np.ndarray, engine: Engine) -> np.ndarray:
         out = np.empty(len(rates), np.int64)
         rate = float(rates[0]) if rates.min() == rates.max() else None  # a scalar is validated faster than an array
-        state, sample = self._state, self._sample
-        mark, words, used = engine.stream_position(), np.empty(0, np.uint32), 0
-        done, count = 0, 16
+        expected = np.cumsum(np.where(rates < 10, rates + 1, 3.0))  # uniforms
+        pieces, done, used, sample = UniformPieces(engine, engine.pairs_of_words), 0, 0, self.random.poisson
+        room = READ_AHEAD - _DEVIATIONS * READ_AHEAD**0.5
         while done < len(out):
-            if len(words) - used < WORDS:
-                # The words read ahead are read again, so that the last read can be undone.
-                engine.restore_stream_position(mark)
-                engine.words(used)
-                mark = engine.stream_position()
-                words, used = _to_numpy_words(engine.words(READ_AHEAD)), 0
-            count = min(count, len(out) - done)
-            state[:WORDS] = words[used : used + WORDS]
-            state[WORDS] = 0
-            drawn = sample(rates[done : done + count]) if rate is None else sample(rate, count)
-            if state[0] == words[used] and state[1] == words[used + 1]:
-                taken = int(state[WORDS])
-                out[done : done + count] = drawn
-                done += count
-                used += taken
-                count = max(count * FILL // max(taken, FILL // 4), 1)
-            else:  # the twister generated the next state
-                count = max(count // 2, 1)
-        engine.restore_stream_position(mark)
-        engine.words(used)
+            before = expected[done - 1] if done else 0.0
+            end = max(int(np.searchsorted(expected, before + room)), done + 1)
+            left = len(pieces.piece) - used
+            needed = expected[min(end, len(out)) - 1] - before
+            wanted = min(READ_AHEAD, int(needed + _DEVIATIONS * needed**0.5) + 64)
+            words = pieces.draw(used, max(wanted - left, 0))
+            np.left_shift(words[:READ_AHEAD], 11, out=self.words[: len(words)])
+            used = 0
+            while not used:
+                self.rewind()
+                drawn = sample(rates[done:end]) if rate is None else sample(rate, min(end, len(out)) - done)
+                if self.used() <= len(words):
+                    used = self.used()
+                    break
+                end = done + max((end - done) // 2, 1)
+            out[done : done + len(drawn)] = drawn
+            done += len(drawn)
+        pieces.close(used)
         return out
 
 
 @functools.cache
 def make_numpy_sampler() -> Sampler | None:
-    """Return a sampler, or None if NumPy's twister has an unknown memory layout."""
-    twister = np.random.MT19937(1)
-    sampler = Sampler(twister)
-    known = twister.state["state"]
-    if np.array_equal(sampler._state[:WORDS], known["key"]) and sampler._state[WORDS] == known["pos"]:
-        return sampler
-    return None
+    """Return a sampler, or None if NumPy's generator has an unknown memory layout."""
+    sampler = Sampler()
+    if not sampler.is_known:
+        return None
+    sampler.words[:8] = np.arange(8, dtype=np.uint64) << np.uint64(59)
+    sampler.rewind()
+    served = np.array_equal(sampler.random.random_sample(8), np.arange(8) / 32) and sampler.used() == 8
+    return sampler if served else None

@@ -1,9 +1,7 @@
-"""Poisson samples of one rate by PyTorch's methods, with what can be computed for many of them at once.
+"""Poisson samples of one large rate by PyTorch's method, all attempts at once.
 
-A sample of a small rate takes uniforms until their product is at most `exp(-rate)`. The sums of logarithms say for each
-place of the stream where a sample that began there would end. Jumps of twice the length lead from sample to sample.
-A sample of a large rate takes two uniforms an attempt (`poisson_binomial` has the steps in Python). Except for
-near-ties, the values are PyTorch's.
+A sample takes two uniforms an attempt (`poisson_binomial` has the steps in Python). Except for near-ties, the values
+are PyTorch's.
 """
 
 from __future__ import annotations
@@ -17,42 +15,14 @@ from .mt19937 import Engine
 from .uniform_pieces import sample_equally
 
 MIN_COUNT = 1 << 10  # samples from which this pays
-LARGEST_RATE = 1e5
+SMALLEST_RATE, LARGEST_RATE = 10, 1e5
 PIECE = 1 << 15  # uniforms that are drawn in one go
 
 
 def sample_poisson(rate: float, size: int, engine: Engine) -> np.ndarray:
-    """Return so many samples of a rate above 0, as float64."""
+    """Return so many samples of a rate from `SMALLEST_RATE` to `LARGEST_RATE`, as float64."""
     with np.errstate(all="ignore"):
-        if rate < 10:
-            return sample_equally(engine, size, 1 + rate, PIECE, functools.partial(_count_factors, rate))
         return sample_equally(engine, size, 2.5, PIECE, functools.partial(_try_attempts, rate))
-
-
-def _count_factors(rate: float, uniforms: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
-    """Return the samples of a small rate from some uniforms, and how many of them these take."""
-    size = len(uniforms)
-    sums = np.zeros(size + 1)
-    np.cumsum(-np.log(np.maximum(uniforms, 1e-300)), out=sums[1:])
-    limits = sums + rate
-    ends = np.arange(1, size + 3)  # of samples that begin at each place; behind the last place there is none
-    ends[size + 1] = size + 1
-    counts = np.zeros(size + 1, np.uint8)
-    for more in range(1, size + 1):
-        below = sums[more:] < limits[:-more]
-        if not below.any():
-            break
-        counts[: size + 1 - more] += below.view(np.uint8)
-        if more % 255 == 0:
-            ends[:-1] += counts
-            counts[:] = 0
-    ends[:-1] += counts
-    places, jumps = np.zeros(1, np.int64), ends
-    while places[-1] <= size and len(places) <= wanted:
-        places = np.concatenate((places, jumps[places]))
-        jumps = jumps[jumps]
-    places = places[places <= size][: wanted + 1]
-    return np.diff(places) - 1.0, int(places[-1])
 
 
 def _try_attempts(rate: float, uniforms: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:

@@ -66,6 +66,12 @@ def invert_tempering(y: np.ndarray) -> np.ndarray:
     return x ^ (x >> 11) ^ (x >> 22)
 
 
+def _join_words(words: np.ndarray, out: np.ndarray) -> np.ndarray:
+    np.left_shift(words[0::2], 32, out=out, dtype=np.uint64)
+    out |= words[1::2]
+    return out
+
+
 class Engine:
     """Generator of the NumPy backend.
 
@@ -127,6 +133,22 @@ class Engine:
                 self._generate_blocks(out[first : first + whole])
             self._enter_block(self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32), rest - whole)
             out[first + whole :] = self._block[: self.position]
+            return out
+
+    def pairs_of_words(self, count: int) -> np.ndarray:
+        """Return the next `count` pairs of words, as uint64: the first word of a pair in the upper half.
+
+        NumPy generates pairs in three quarters of the time of words.
+        """
+        with self.lock:
+            first, out = (WORDS - self.position) // 2, np.empty(count, np.uint64)
+            if self.position % 2 or count <= first:
+                return _join_words(self.words(2 * count), out)
+            end = first + (count - first - 1) // (WORDS // 2) * (WORDS // 2)
+            _join_words(self.words(2 * first), out[:first])
+            if end > first:
+                out[first:end] = self._draw(0, 1 << 64, size=end - first, dtype=np.uint64)
+            _join_words(self.words(2 * (count - end)), out[end:])
             return out
 
     def _enter_block(self, words: np.ndarray, position: int) -> None:

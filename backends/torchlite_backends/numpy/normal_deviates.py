@@ -24,7 +24,7 @@ CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
 _MIN_NATIVE = 256  # values for an engine's kernel
 SCALE24 = 2.0**-24
 SCALE53 = 2.0**-53
-LOW21 = np.uint32(0x1FFFFF)
+LOW21, LOW53 = np.uint32(0x1FFFFF), np.uint64((1 << 53) - 1)
 # up to so many float64 results are computed with the C library's functions, which PyTorch calls; NumPy's may round
 # differently
 SCALAR_LIMIT = 1024
@@ -289,7 +289,11 @@ def sample_serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray
 
 def sample_uniform_doubles(engine: Engine, count: int) -> np.ndarray:
     """Return `count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
-    return _words_to_doubles(engine.words(2 * count))
+    if count < WORDS or find_native("doubles") is not None:
+        return _words_to_doubles(engine.words(2 * count))
+    pairs = engine.pairs_of_words(count)
+    pairs &= LOW53
+    return pairs.view(np.int64) * SCALE53
 
 
 def _words_to_doubles(words: np.ndarray) -> np.ndarray:

@@ -93,7 +93,8 @@ def _random_poisson(rate, generator: Engine):
     rates = np.ascontiguousarray(rate, np.float64)
     if sample_natively(generator, 1 + min(float(rates.mean()) if rate.size else 0, 10), rates, 0, 0, out):
         return out.astype(rate.dtype)
-    if rate.size >= equal_poisson.MIN_COUNT and 0 < (first := float(rates.flat[0])) < equal_poisson.LARGEST_RATE:
+    first = float(rates.flat[0]) if rate.size >= equal_poisson.MIN_COUNT else 0.0
+    if equal_poisson.SMALLEST_RATE <= first < equal_poisson.LARGEST_RATE:
         if (rates == first).all():
             return equal_poisson.sample_poisson(first, rate.size, generator).reshape(rate.shape).astype(rate.dtype)
     if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := make_numpy_sampler()):

