@@ -24,6 +24,7 @@ PIECE = 1 << 14  # places that are looked at in one go
 MARGIN = 16  # places behind the last block of a piece
 _BLOCKS, _ODD = 1 << 11, 1e-3  # blocks of attempts at a time at most; roots that are not positive at most, of all
 _TIE = 1e-9  # nearer to a tie than this, the C library's functions decide
+_NARROW_TIE, _NARROW = 1e-3, 64  # so much nearer in single precision, for attempts of shapes from less than 64 on
 
 
 class _Stepper:
@@ -71,37 +72,57 @@ class _Stepper:
         return False
 
 
-def _normal_pairs(angles: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of normals of two uniforms each."""
-    radius = np.sqrt(-2.0 * np.log1p(-radii))
-    half = np.tan(math.pi * angles)  # of half the angle: faster than its cosine and sine
+def _normal_pairs(half_angles: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of normals of halves of angles and of the logarithms of 1 - u."""
+    radius = np.sqrt(-2.0 * logs)
+    half = np.tan(half_angles)  # faster than the angle's cosine and sine
     square = half * half
     radius /= 1.0 + square
-    return (1.0 - square) * radius, 2.0 * half * radius
+    half *= radius
+    half *= 2.0
+    np.subtract(1.0, square, out=square)
+    square *= radius
+    return square, half
 
 
-def _refusal(normals: np.ndarray, logs: np.ndarray, d: float, c: float) -> np.ndarray:
-    """Return the logarithms of attempts' uniforms less their limits for acceptance. NaN: a root is not positive."""
-    root = 1.0 + c * normals
-    cube = root * root * root
-    out = cube - np.log(cube)
+def _lack(normals: np.ndarray, d: float, c: float) -> np.ndarray:
+    """Return what the logarithms of attempts' uniforms must be below for acceptance, times -1.
+
+    NaN: a root is not positive.
+    """
+    root = c * normals
+    root += 1.0
+    out = root * root
+    out *= root
+    np.log(out, out=root)
+    out -= root
     out -= 1.0
     out *= d
-    out -= 0.5 * normals * normals
-    out += logs
+    np.multiply(normals, normals, out=root)
+    root *= 0.5
+    out -= root
     return out
 
 
 class _Attempts:
-    """The pair of normals that begins at each place of a piece, and how far attempts with them are from refusal."""
+    """Whether the two attempts with the pair of normals that begins at each place are accepted, for kinds 0 and 1.
 
-    def __init__(self, uniform: np.ndarray, d: float, c: float):
-        self.uniform, self.logs, self.d, self.c = uniform, np.log(1.0 - uniform), d, c
-        self.first, self.second = _normal_pairs(uniform[: -MARGIN - 1], uniform[1:-MARGIN])
+    Single precision serves for small shapes, with a wider distance to ties.
+    """
 
-    def refusal(self, normals: np.ndarray, place: int) -> np.ndarray:
-        """Return `_refusal` of these normals with the uniforms from `place` on."""
-        return _refusal(normals, self.logs[place : place + len(normals)], self.d, self.c)
+    def __init__(self, uniform: np.ndarray, d: float, c: float, kinds: tuple[int, ...]):
+        self.uniform, self.size = uniform, len(uniform) - MARGIN - 1
+        dtype, tie = (np.float32, _NARROW_TIE) if d < _NARROW else (np.float64, _TIE)
+        logs = np.log((1.0 - uniform).astype(dtype))
+        first, second = _normal_pairs((math.pi * uniform[: self.size]).astype(dtype), logs[1 : self.size + 1])
+        first, second = _lack(first, d, c), _lack(second, d, c)
+        first += logs[2 : self.size + 2]
+        both = first < -tie
+        self.accepted = {kind: both & (second + logs[3 + kind : self.size + 3 + kind] < -tie) for kind in kinds}
+
+    def normals(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of normals that begin at some places."""
+        return _normal_pairs(math.pi * self.uniform[places], np.log(1.0 - self.uniform[places + 1]))
 
 
 class _Samples:
@@ -125,7 +146,8 @@ def sample_cubes(
     count = len(kinds)
     out = _Samples(kinds, slopes)
     d, c = float(means.min()), float(slopes.max())
-    run = _run_different if kinds.min() < kinds.max() else _run_alike
+    kinds_there = tuple({int(kinds.min()), int(kinds.max())})
+    run = _run_different if len(kinds_there) > 1 else _run_alike
     # The share of attempts whose root is not positive, after which uniforms lie otherwise.
     odd = float(np.mean(0.4 * slopes * np.exp(-0.5 / (slopes * slopes))))
     blocks = int(min(1 / (4 * odd + 1e-9), _BLOCKS)) if odd < _ODD and not kinds.max() else 0
@@ -141,7 +163,7 @@ def sample_cubes(
             if blocks:
                 _run_regular(stepper, uniform, d, c, blocks, out)
             else:
-                run(stepper, _Attempts(uniform, d, c), out)
+                run(stepper, _Attempts(uniform, d, c, kinds_there), out)
         pieces.close(stepper.at)
         engine.next_normal = stepper.kept
     for sample, cube, boost in stepper.found:
@@ -162,7 +184,7 @@ def _run_regular(stepper: _Stepper, uniform: np.ndarray, d: float, c: float, blo
         if stepper.kept is None and stepper.sample < last and size > 0:
             begin, sample = stepper.at, stepper.sample
             normals, logs = _regular_attempts(uniform[begin : begin + 4 * size].reshape(size, 4))
-            excess = _refusal(normals, logs, d, c)
+            excess = _lack(normals, d, c) + logs
             if equal:
                 unclear = np.flatnonzero(~(np.abs(excess) > _TIE))
                 stop = int(unclear[0]) if unclear.size else len(normals)
@@ -183,7 +205,7 @@ def _run_regular(stepper: _Stepper, uniform: np.ndarray, d: float, c: float, blo
 def _regular_attempts(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the normals of attempts, two a block of four uniforms, and the logarithms of their uniforms."""
     normals = np.empty((len(blocks), 2))
-    normals[:, 0], normals[:, 1] = _normal_pairs(blocks[:, 0], blocks[:, 1])
+    normals[:, 0], normals[:, 1] = _normal_pairs(math.pi * blocks[:, 0], np.log(1.0 - blocks[:, 1]))
     return normals.reshape(-1), np.log(1.0 - blocks[:, 2:]).reshape(-1)
 
 
@@ -216,10 +238,8 @@ def _look_at_doubtful(
 def _run_alike(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> None:
     """Shapes that are all below 1, or all not: a block takes equally many uniforms."""
     kind = stepper.kinds[0]
-    stride, end, last = 4 + 2 * kind, len(attempts.first), len(stepper.kinds) - 2
-    accepted = attempts.refusal(attempts.first, 2) < -_TIE
-    accepted &= attempts.refusal(attempts.second, 3 + kind) < -_TIE
-    columns = [accepted[kind + k :: stride].tobytes() for k in range(stride)]
+    stride, end, last = 4 + 2 * kind, attempts.size, len(stepper.kinds) - 2
+    columns = [attempts.accepted[kind][kind + k :: stride].tobytes() for k in range(stride)]
     runs: list[tuple[int, int, int]] = []
     while stepper.sample < len(stepper.kinds):
         if stepper.kept is None:
@@ -240,9 +260,8 @@ def _run_alike(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> None:
 
 def _run_different(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> None:
     """Shapes below 1 among others: a block takes uniforms as its samples say."""
-    first = attempts.refusal(attempts.first, 2) < -_TIE
-    accepted = [(first & (attempts.refusal(attempts.second, 3 + kind) < -_TIE)).tobytes() for kind in (0, 1)]
-    kinds, end, last = stepper.kinds, len(attempts.first), len(stepper.kinds) - 2
+    accepted = [attempts.accepted[kind].tobytes() for kind in (0, 1)]
+    kinds, end, last = stepper.kinds, attempts.size, len(stepper.kinds) - 2
     starts: list[int] = []
     places: list[int] = []
     while stepper.sample < len(kinds):
@@ -263,5 +282,6 @@ def _run_different(stepper: _Stepper, attempts: _Attempts, out: _Samples) -> Non
 
 
 def _write_blocks(samples: np.ndarray, places: np.ndarray, attempts: _Attempts, out: _Samples) -> None:
-    out.write(samples, attempts.first[places], attempts.uniform[places - 1])
-    out.write(samples + 1, attempts.second[places], attempts.uniform[places + 3])
+    first, second = attempts.normals(places)
+    out.write(samples, first, attempts.uniform[places - 1])
+    out.write(samples + 1, second, attempts.uniform[places + 3])
