@@ -13,6 +13,7 @@ from torchlite_backends.numpy import (
     conv,
     conv_banded,
     conv_cpu_engine,
+    conv_depthwise,
     conv_dilated,
     conv_geometry,
     conv_nonoverlapping,
@@ -593,3 +594,36 @@ def _count_calls(function):
     finally:
         sys.setprofile(None)
     return count
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "padding", "dilation"),
+    [
+        ((7, 7), (5, 5), (1, 1), (2, 2), (1, 1)),
+        ((6, 9), (3, 2), (2, 1), (0, 3), (1, 1)),
+        ((8, 5), (3, 3), (1, 2), (2, 1), (2, 1)),
+        ((4, 4), (7, 7), (3, 3), (3, 3), (1, 1)),
+        ((5,), (3,), (2,), (1,), (2,)),
+    ],
+)
+def test_depthwise_sums_over_all_positions(rng, size, kernel, stride, padding, dilation, bias, dtype, monkeypatch):
+    x = torch.from_numpy(rng.standard_normal((2, 6, *size)).astype(dtype))
+    w = torch.from_numpy(rng.standard_normal((6, 1, *kernel)).astype(dtype))
+    b = torch.from_numpy(rng.standard_normal(6).astype(dtype)) if bias else None
+    conv = torch.nn.functional.conv1d if len(size) == 1 else torch.nn.functional.conv2d
+    for module in conv_banded, conv_row_bands:
+        monkeypatch.setattr(module, "is_faster", lambda *of: False)
+    found = []
+    for chosen in (True, False):
+        monkeypatch.setattr(conv_depthwise, "_is_one_sum_faster", lambda plan, chosen=chosen: chosen)
+        found.append(conv(x, w, b, stride, padding, dilation, groups=6))
+    tolerance = 1e-5 if dtype == np.float32 else 1e-13
+    torch.testing.assert_close(*found, rtol=tolerance, atol=tolerance)
+    channels = [conv(x[:, c : c + 1], w[c : c + 1], None, stride, padding, dilation) for c in range(6)]
+    expected = torch.cat(channels, 1) + (0 if b is None else b.view(6, *[1] * len(size)))
+    torch.testing.assert_close(found[0], expected, rtol=tolerance, atol=tolerance)
+    x[0, 2] = torch.inf
+    monkeypatch.setattr(conv_depthwise, "_is_one_sum_faster", lambda plan: True)
+    assert conv(x, w, b, stride, padding, dilation, groups=6)[:, 3:].isfinite().all()
