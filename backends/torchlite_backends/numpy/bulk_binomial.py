@@ -1,9 +1,9 @@
 """Binomial samples by PyTorch's methods, with what can be computed for many of them at once.
 
 Transformed rejection for large means (W. Hoermann, "The generation of binomial random variates", 1993), sums of
-geometric variates for small ones. Equal samples are vectorised: a sample of transformed rejection takes two uniforms an
-attempt, and one of geometric variates those whose sum reaches the count. Samples of different counts or probabilities
-follow each other in a loop. The constants of all samples and the logarithms of uniforms are computed before it. Except
+geometric variates for small ones. Equal samples of transformed rejection are vectorised: they take two uniforms an
+attempt. Variates of one probability are summed by NumPy's sampler of Poisson numbers. Other samples follow each other
+in a loop. The constants of all samples and the logarithms of uniforms are computed before it. Except
 for near-ties of an acceptance test, the values are PyTorch's.
 """
 
@@ -14,12 +14,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .bulk_poisson import Sampler, make_numpy_sampler
 from .mt19937 import Engine
+from .normal_deviates import LOW53, SCALE53
 from .uniform_pieces import UniformPieces, sample_equally
 
 MIN_EQUAL = 64  # equal samples from which vectors pay
 PIECE, _EQUAL_PIECE = 1 << 14, 1 << 17  # uniforms that are drawn in one go, for different and for equal samples
 _LARGEST_COUNT = float(1 << 50)  # of equal samples
+_MOST_VARIATES, _LARGEST_RATE = 1e8, 9.5  # the count up to which, and the rate with which NumPy's sampler sums
 _NEVER = -1e18  # in place of the logarithm of 0
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -35,8 +38,11 @@ def sample_binomials(counts: np.ndarray, probs: np.ndarray, engine: Engine) -> n
         n, p = counts[chosen], probs[chosen]
         rare = np.where(p <= 0.5, p, 1 - p)
         large = n * rare >= 10
-        if len(n) >= MIN_EQUAL and (n == n[0]).all() and (p == p[0]).all() and n[0] < _LARGEST_COUNT:
-            drawn = _sample_equal(n[:1], rare[:1], bool(large[0]), len(n), engine)
+        alike = len(n) >= MIN_EQUAL and bool((p == p[0]).all())
+        if alike and large[0] and (n == n[0]).all() and n[0] < _LARGEST_COUNT:
+            drawn = _sample_equal(n[:1], rare[:1], len(n), engine)
+        elif alike and not large.any() and n.max() < _MOST_VARIATES and (sampler := make_numpy_sampler()):
+            drawn = _sum_geometric_variates(n, float(rare[0]), sampler, engine)
         else:
             constants = _large_constants(n[large], rare[large])
             large_ones = zip(*(row.tolist() for row in constants), strict=True)
@@ -142,13 +148,10 @@ def _sample_different(
 # --- equal samples -----------------------------------------------------------------------------------
 
 
-def _sample_equal(count: np.ndarray, p: np.ndarray, large: bool, size: int, engine: Engine) -> np.ndarray:
-    """Return so many samples of one count and probability (arrays of one element)."""
-    if large:
-        constants = tuple(float(row[0]) for row in _large_constants(count, p))
-        return sample_equally(engine, size, 2.5, _EQUAL_PIECE, lambda *of: _try_large(constants, *of))
-    n, rare = float(count[0]), float(p[0])
-    return sample_equally(engine, size, 2 + n * rare, _EQUAL_PIECE, lambda *of: _count_small(n, rare, *of))
+def _sample_equal(count: np.ndarray, p: np.ndarray, size: int, engine: Engine) -> np.ndarray:
+    """Return so many samples of one count and probability (arrays of one element) with a large mean."""
+    constants = tuple(float(row[0]) for row in _large_constants(count, p))
+    return sample_equally(engine, size, 2.5, _EQUAL_PIECE, lambda *of: _try_large(constants, *of))
 
 
 def _try_large(constants: tuple[float, ...], uniforms: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
@@ -176,16 +179,25 @@ def _try_large(constants: tuple[float, ...], uniforms: np.ndarray, wanted: int) 
     return k[places], 2 * (int(places[-1]) + 1) if len(places) else 0
 
 
-def _count_small(count: float, p: float, uniforms: np.ndarray, wanted: int) -> tuple[np.ndarray, int]:
-    """Return the samples that count geometric variates from some uniforms, and how many of them these take.
+def _sum_geometric_variates(counts: np.ndarray, p: float, sampler: Sampler, engine: Engine) -> np.ndarray:
+    """Return samples of counts and one small probability.
 
-    The sums of all of the stream say where the sample that begins at a place ends.
+    A sample is the number of geometric variates whose sum does not exceed the count. NumPy's sampler multiplies
+    uniforms as long as their product exceeds exp(-rate). Here it gets exp(-scale * variate) in place of uniforms.
     """
-    steps = np.minimum(np.ceil(np.log(uniforms) / math.log1p(-p)), count + 1)
-    sums = np.concatenate([np.zeros(1), np.cumsum(steps)])
-    ends = np.searchsorted(sums, sums + count, side="right").tolist()
-    places, at, size = [0], 0, len(uniforms)
-    while len(places) <= wanted and (at := ends[at]) <= size:
-        places.append(at)
-    starts = np.array(places)
-    return np.diff(starts) - 1.0, places[-1]
+    limits = counts.astype(np.float64)
+    most = float(limits.max())
+    scale, logarithm = _LARGEST_RATE / (most + 0.5), math.log1p(-p)
+
+    def write(pairs: np.ndarray, words: np.ndarray) -> None:
+        uniforms = (pairs & LOW53).view(np.int64) * SCALE53
+        variates = np.log(uniforms, out=uniforms)
+        variates /= logarithm
+        np.ceil(variates, out=variates)
+        np.minimum(variates, most + 1, out=variates)
+        variates *= -scale
+        np.exp(variates, out=variates)
+        variates *= 2.0**53
+        np.left_shift(variates.astype(np.int64).view(np.uint64), 11, out=words)
+
+    return sampler.draw_from((limits + 0.5) * scale, 1 + limits * p, engine, write).astype(np.float64)

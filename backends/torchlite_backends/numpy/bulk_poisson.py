@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -72,35 +73,45 @@ class Sampler:
         """Return int64 samples of these rates (float64, one dimension, not negative). `engine` advances like
         PyTorch's.
         """
-        with engine.lock, self._lock:
-            return self._draw(rates, engine)
+        return self.draw_from(rates, np.where(rates < 10, rates + 1, 3.0), engine, _write_uniforms)
 
-    def _draw(self, rates: np.ndarray, engine: Engine) -> np.ndarray:
+    def draw_from(
+        self, rates: np.ndarray, expected: np.ndarray, engine: Engine, write: Callable[[np.ndarray, np.ndarray], object]
+    ) -> np.ndarray:
+        """Return samples of these rates that take what `write(pairs of words, words)` makes of the stream.
+
+        A sample is expected to take so many pairs.
+        """
+        with engine.lock, self._lock:
+            return self._draw(rates, np.cumsum(expected), engine, write)
+
+    def _draw(self, rates: np.ndarray, expected: np.ndarray, engine: Engine, write: Callable) -> np.ndarray:
         out = np.empty(len(rates), np.int64)
         rate = float(rates[0]) if rates.min() == rates.max() else None  # a scalar is validated faster than an array
-        expected = np.cumsum(np.where(rates < 10, rates + 1, 3.0))  # uniforms
         pieces, done, used, sample = UniformPieces(engine, engine.pairs_of_words), 0, 0, self.random.poisson
         room = READ_AHEAD - _DEVIATIONS * READ_AHEAD**0.5
         while done < len(out):
             before = expected[done - 1] if done else 0.0
             end = max(int(np.searchsorted(expected, before + room)), done + 1)
-            left = len(pieces.piece) - used
             needed = expected[min(end, len(out)) - 1] - before
             wanted = min(READ_AHEAD, int(needed + _DEVIATIONS * needed**0.5) + 64)
-            words = pieces.draw(used, max(wanted - left, 0))
-            np.left_shift(words[:READ_AHEAD], 11, out=self.words[: len(words)])
-            used = 0
-            while not used:
+            pairs = pieces.draw(used, max(wanted - (len(pieces.piece) - used), 0))
+            write(pairs, self.words[: len(pairs)])
+            while True:
                 self.rewind()
                 drawn = sample(rates[done:end]) if rate is None else sample(rate, min(end, len(out)) - done)
-                if self.used() <= len(words):
-                    used = self.used()
+                if self.used() <= len(pairs):
                     break
                 end = done + max((end - done) // 2, 1)
+            used = self.used()
             out[done : done + len(drawn)] = drawn
             done += len(drawn)
         pieces.close(used)
         return out
+
+
+def _write_uniforms(pairs: np.ndarray, words: np.ndarray) -> None:
+    np.left_shift(pairs, 11, out=words)
 
 
 @functools.cache

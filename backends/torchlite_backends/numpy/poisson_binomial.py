@@ -98,7 +98,7 @@ def _random_poisson(rate, generator: Engine):
         if (rates == first).all():
             return equal_poisson.sample_poisson(first, rate.size, generator).reshape(rate.shape).astype(rate.dtype)
     if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := make_numpy_sampler()):
-        return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
+        return sampler.draw(rates.ravel(), generator).reshape(rate.shape).astype(rate.dtype)
     with generator.lock:
         uniform = _Uniforms(generator)
         values = [_sample_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
