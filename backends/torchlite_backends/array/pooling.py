@@ -13,6 +13,7 @@ from .window_reductions import (
     argmax_last_axis,
     argmax_ranges,
     argmax_windows,
+    choose_later,
     index_along_axis,
     reduce_windows,
     sum_ranges,
@@ -265,6 +266,28 @@ def _fractional_window_starts(samples, n, kernel, out):
     return xp.concatenate([starts, xp.full((*samples.shape, 1), n - kernel, dtype=xp.int64)], axis=-1)
 
 
+def _max_of_places(x, starts, kernel, axis):
+    """Return the largest element of windows along one axis, and its place there.
+
+    `starts` has those of each of the first two axes' elements.
+    """
+    batch, channels, out = starts.shape
+    before, behind, n = math.prod(x.shape[2:axis]), math.prod(x.shape[axis + 1 :]), x.shape[axis]
+    lines = xp.ascontiguousarray(x).reshape(-1, behind)  # an element for each place along the axis
+    first = xp.arange(batch * channels * before).reshape(-1, before, 1) * n
+    at = (first + starts.reshape(-1, 1, out)).reshape(-1)
+    best = lines.take(at, 0)
+    tap = xp.zeros(best.shape, xp.int64)
+    for k in range(1, kernel):
+        value = lines.take(at + k, 0)
+        better = choose_later(best, value)
+        best = xp.where(better, value, best)
+        xp.maximum(tap, xp.multiply(better, k, dtype=xp.int64), out=tap)
+    shape = (*x.shape[:axis], out, *x.shape[axis + 1 :])
+    begin = xp.broadcast_to(starts.reshape(-1, 1, out, 1), (batch * channels, before, out, behind))
+    return best.reshape(shape), (begin.reshape(tap.shape) + tap).reshape(shape)
+
+
 def _fractional_max_pool(input, random_samples, kernel, output_size):
     count = len(kernel)
     size = input.shape[2:]
@@ -296,14 +319,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
                 piece = x[n, c][index_along_axis(count, i, slice(start, start + kernel[i]))]
                 place[n, c][index_along_axis(count, i, o)] = argmax_last_axis(xp.moveaxis(piece, i, -1)) + start
             return xp.take_along_axis(x, place, axis), place
-        places = (starts[i][..., None] + xp.arange(kernel[i])).reshape(
-            batch, channels, *(out * kernel[i] if j == i else 1 for j in range(count))
-        )
-        gathered = xp.take_along_axis(x, places, axis)
-        windows = gathered.reshape(*x.shape[:axis], out, kernel[i], *x.shape[axis + 1 :])
-        tap = argmax_last_axis(xp.moveaxis(windows, axis + 1, -1))
-        begin = starts[i].reshape(batch, channels, *(out if j == i else 1 for j in range(count)))
-        return xp.take_along_axis(x, begin + tap, axis), begin + tap
+        return _max_of_places(x, starts[i], kernel[i], axis)
 
     return _max_with_indices(input, count, reduce_axis)
 

@@ -79,7 +79,7 @@ def _double_windows(x, axis, combine, kernel, dilation, reach, stride):
         width *= 2
 
 
-def _choose_later(best, value):
+def choose_later(best, value):
     """True where a later element replaces the largest so far, as in PyTorch: the last NaN, else the first largest."""
     return (value > best) | (value != value)
 
@@ -90,7 +90,7 @@ def argmax_last_axis(windows):
         best, index = windows[..., 0], xp.zeros(windows.shape[:-1], xp.int64)
         for j in range(1, windows.shape[-1]):
             value = windows[..., j]
-            better = _choose_later(best, value)
+            better = choose_later(best, value)
             index[better] = j
             best = xp.where(better, value, best)
         return index
@@ -119,7 +119,7 @@ def argmax_windows(x, axis, kernel, stride, dilation, out):
         place = xp.broadcast_to(starts, best.shape)
         for j in range(1, kernel):
             value = _shifted(x, axis, j * dilation, out, stride)
-            better = _choose_later(best, value)
+            better = choose_later(best, value)
             best, place = xp.where(better, value, best), xp.where(better, starts + j * dilation, place)
         return best, place
     # Two windows of half the width and more, which may overlap.
@@ -129,7 +129,7 @@ def argmax_windows(x, axis, kernel, stride, dilation, out):
         step = min(width, kernel - width)
         count = wide.shape[axis] - step * dilation
         first, second = (_shifted(wide, axis, j * dilation, count) for j in (0, step))
-        better = _choose_later(first, second)
+        better = choose_later(first, second)
         places = (_shifted(place, axis, j * dilation, count) for j in (step, 0))
         wide, place = xp.where(better, second, first), xp.where(better, *places)
         width += step
