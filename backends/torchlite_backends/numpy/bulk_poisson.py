@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
 
 import numpy as np
+
+from torchlite._settings import fork_locks
 
 from .mt19937 import Engine
 from .uniform_pieces import UniformPieces
@@ -59,7 +62,8 @@ class Sampler:
                 self.random = np.random.RandomState(philox)
             finally:
                 address.value = philox.ctypes.state_address
-        self._owners, self._lock = (philox, memory), philox.lock
+        self._owners = philox, memory
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())  # NumPy's own is not reentrant in all versions
 
     def rewind(self) -> None:
         """Let NumPy read from the first word on."""
