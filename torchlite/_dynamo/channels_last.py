@@ -22,7 +22,7 @@ from torchlite._settings.equal_arrays import share_equal
 from .dead_code_elimination import eliminate_dead_code
 from .program_ir import Layouts, Program, Slot, Step
 from .row_major_layouts import infer_layouts
-from .step_purity import is_pure
+from .step_purity import is_pure, only_mutates_args
 
 _CONVOLUTIONS = ("convolution", "_fused_conv_bn")
 _ORDER = (0, 2, 3, 1)  # PyTorch's dimensions in the order of those with channels last
@@ -67,6 +67,8 @@ def end_in_chains(program: Program, layouts: Layouts) -> Program:
     steps: list[Step] = []
     gone: set[int] = set()
     for step in program.steps:
+        if step.kind == "kernel" and only_mutates_args(step):
+            makers.clear()  # what they read may be written
         if step.name.startswith("chain_"):
             for place, slot in enumerate(step.args):
                 maker = makers.get(slot.number)

@@ -56,12 +56,13 @@ def bind_chains(program: Program, layouts: Layouts, backend: AnyBackend) -> Prog
 
 
 # A chain computes in float32: a cast to 8-bit integers leaves whole numbers.
+_USUAL = {"round": {"decimals": 0}, "gelu": {"approximate": "none"}}  # keyword arguments that a chain's op implies
 _OTHER_NAMES = {"_clamp_scalars": "clamp_max", "to": "trunc"}
 
 
 def _operands_of(step: Step) -> tuple:
     """Return the slots and numbers that a step reads; () if it has other arguments."""
-    plain = not step.kwargs or step.name == "round" and step.kwargs == {"decimals": 0}
+    plain = not step.kwargs or _USUAL.get(step.name) == step.kwargs
     if step.name == "to":
         return step.args[:1]
     args = step.args if plain and all(v.__class__ in (Slot, int, float) for v in step.args) else ()

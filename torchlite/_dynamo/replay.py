@@ -23,6 +23,7 @@ from .cat_elimination import eliminate_cat
 from .channels_last import end_in_chains, use_channels_last
 from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
+from .constant_products import bind_constant_products
 from .constant_folding import fold_constants
 from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
@@ -124,6 +125,7 @@ def run_passes(
     if arrays is not None:
         if is_free:
             program = use_channels_last(program, arrays, layouts, memory, table)
+            program = bind_constant_products(program, layouts, table.backend)
         program = bind_chains(eliminate_integer_casts(program, layouts, table), layouts, table.backend)
         program = end_in_chains(program, layouts)
     program, layouts = save_derivatives(program, layouts, memory, table)

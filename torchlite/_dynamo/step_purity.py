@@ -23,9 +23,10 @@ def only_mutates_args(step: Step) -> bool:
     return step.name[-1] == "_" or step.name == "copy_into" or op is not None and op.mutates == "arguments"
 
 
-# Steps that passes make: casts between half precision and float32, and kernels for images whose channels are last.
+# Steps that passes make: casts between half precision and float32, kernels for images whose channels are last, and
+# products with constant weights.
 # Loops of files are also steps (`onnx/_import/loop_calls.py`).
 _PURE_STEPS = frozenset(
     """_wide _narrowed _last_convolution _last_max_pool _last_mean _last_resize _last_cat _to_last _from_last
-    _loop _scan""".split()
+    _loop _scan _constant_product""".split()
 )

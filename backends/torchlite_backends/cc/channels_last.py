@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._settings.equal_arrays import share_equal
+from torchlite._settings.thread_count import get_threads
 
 from .convolution import Convolutions, expand_to_int64s
 from .device import address
@@ -34,6 +35,10 @@ _MIN_MOVES_PER_THREAD = 1 << 16
 # Nanoseconds for a thousand multiplications, in PyTorch's order and here with all lanes in use: of products, of
 # Winograd's filtering, and of channels with a kernel of their own.
 _TIME_OF_PRODUCTS, _TIME_OF_FILTERING, _TIME_OF_WINDOWS = (22, 18), (15, 10), (70, 55)
+# Rows up to which a product is faster than BLAS on all processors.
+_MAX_ROWS_BESIDE_BLAS = 64
+# Rows of a product up to which they are one part, rows of a part of more, and how many parts threads shall have.
+_MAX_TOGETHER, _PRODUCT_ROWS, _PRODUCT_PARTS = 96, 48, 8
 # Winograd's filtering: channels, filters and positions from which it is faster, and the largest number of weights.
 _FILTERING_MIN_CHANNELS, _FILTERING_MIN_PLACES, _FILTERING_MAX_WEIGHTS = 16, 64, 1 << 16
 
@@ -68,7 +73,7 @@ class LastKernel:
         self._parameters = self._fixed + _NO_ENDING
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        x, row = _with_even_rows(x)
+        x, row = self.read(x)
         out = np.empty(self.shape, np.float32)
         given = _pack_images(address(x), address(out), row) + self._parameters
         try:
@@ -78,6 +83,10 @@ class LastKernel:
                 raise
             return self.make_otherwise()(x)
         return out
+
+    def read(self, x: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return images that the entry can read, and how far their positions are apart."""
+        return _with_even_rows(x)
 
     def with_chain(self, chain: Any, place: int) -> LastKernelWithChain | None:
         """Return a function of the images and of the other arrays of a chain, whose array number `place` are this
@@ -112,7 +121,7 @@ class LastKernelWithChain:
 
     def __call__(self, x: np.ndarray, *others: np.ndarray) -> Any:
         first = self._first
-        images, row = _with_even_rows(x)
+        images, row = first.read(x)
         others = tuple(map(np.asarray, others))
         outs = [np.empty(first.shape, np.float32) for _ in range(self._chain.results)]
         places = [*map(address, others)]
@@ -335,25 +344,45 @@ def bind_turn(run: Convolutions, shape: tuple, to_last: bool) -> Turn:
     return Turn(run, (batch, channels, high, wide), batch, high * wide, channels)
 
 
-class Product:
-    """Rows times constant weights (filters, channels), with a bias: the products of a convolution of one position."""
+class Product(LastKernel):
+    """Rows times constant weights (filters, channels): the products of a convolution of one position.
 
-    def __init__(self, run: Convolutions, shape: tuple, weight: np.ndarray, bias: np.ndarray | None) -> None:
-        vector, (filters, channels), rows = run._wide // 2, weight.shape, math.prod(shape[:-1])
+    packed: the weights as panels, and the bias for whole vectors. whole: a part has all filters of its rows, which a
+    chain needs; else several threads share the filters of a few rows.
+    """
+
+    def __init__(self, run: Convolutions, shape: tuple, filters: int, packed: list, whole: bool = False) -> None:
+        *lengths, channels = shape
+        rows = math.prod(lengths)
         threads = rows * filters * channels >= _MIN_MULS_PER_THREAD
-        gathered = channels % 1024 == 0
-        shares = min(8, -(-filters // run._wide)) if threads else 1
+        step, shares = rows, 1
+        if rows > _MAX_TOGETHER or whole and threads and get_threads() > 1:
+            step = min(_PRODUCT_ROWS, -(-rows // (12 * _PRODUCT_PARTS)) * 12 if threads else rows)
+            step = -(-rows // -(-rows // step))  # the last part is as large as the others
+        elif threads and not whole:
+            shares = min(8, -(-filters // run._wide))
         window = [1, 1, rows, 1, rows, *(1,) * 6, 0, 0]
-        self._shape = (*shape[:-1], filters)
-        self._images = 1, 1, rows, channels
-        self._kernel = LastKernel(
-            run, "last_products", (1, 1, rows, filters), shares, threads,
-            [pack_weights(weight, 1, vector), _pad_bias(bias, 1, filters, vector), 0],
-            [channels, filters, 1, int(gathered), rows, shares, window],
+        super().__init__(
+            run, "last_products", (*lengths, filters), shares * -(-rows // step), threads, [*packed, 0],
+            [channels, filters, 1, int(channels % 1024 == 0), step, shares, window],
         )  # fmt: skip
+        self._again = run, shape, filters, packed
+        self._images = 1, 1, rows, channels
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        return self._kernel(x.reshape(self._images)).reshape(self._shape)
+    def read(self, x: np.ndarray) -> tuple[np.ndarray, int]:
+        """See `LastKernel.read`."""
+        return super().read(x.reshape(self._images))
+
+    def with_chain(self, chain: Any, place: int) -> LastKernelWithChain | None:
+        """See `LastKernel.with_chain`."""
+        return LastKernel.with_chain(Product(*self._again, whole=True), chain, place)
+
+
+def bind_product(run: Convolutions, shape: tuple, weight: np.ndarray, bias: np.ndarray | None) -> Product:
+    """Return the product of rows (*shape) with weights (filters, channels)."""
+    vector, filters = run._wide // 2, len(weight)
+    packed = [pack_weights(weight, 1, vector), _pad_bias(bias, 1, filters, vector)]
+    return Product(run, shape, filters, packed)
 
 
 class ChannelsLast:
@@ -366,9 +395,14 @@ class ChannelsLast:
         """See `bind_convolution`."""
         return bind_convolution(self._run, plan, weight, bias, limits)
 
-    def product(self, shape: tuple, weight: np.ndarray, bias: np.ndarray | None) -> Product:
-        """Return the product of rows (*shape) with weights (filters, channels)."""
-        return Product(self._run, shape, weight, bias)
+    def product(self, shape: tuple, weight: np.ndarray, bias: np.ndarray | None) -> Product | None:
+        """See `bind_product`. None where BLAS is faster: for many rows without AVX-512, or if the last vector is too
+        empty.
+        """
+        vector, filters = self._run._wide // 2, len(weight)
+        if math.prod(shape[:-1]) > _MAX_ROWS_BESIDE_BLAS and (vector < 16 or -filters % vector * 8 > filters):
+            return None
+        return bind_product(self._run, shape, weight, bias)
 
     def max_pool(self, plan: Any) -> LastKernel:
         """See `bind_max_pool`."""

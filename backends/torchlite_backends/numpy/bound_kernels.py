@@ -35,9 +35,9 @@ _WINDOW_PLACES, _WINDOW_WEIGHTS = 256, 1 << 17
 _MIN_STATE_WEIGHTS = 1 << 16
 # Multiplications of a GRU's step up to which all gates and directions are computed by the same calls.
 _MAX_STEP_WORK = 1 << 17
-# Rows up to which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
-# each call, and weights from which it is.
-_MAX_ROWS, _MIN_WEIGHTS = 64, 1 << 10
+# Weights from which a product with constant weights that are packed in advance is faster than BLAS, which packs them in
+# each call.
+_MIN_WEIGHTS = 1 << 10
 
 
 class Varying(NamedTuple):
@@ -395,7 +395,7 @@ def _bind_linear(input: Any, weight: Any, bias: Any = None) -> Callable | None:
         value.__class__ is Varying or value.dtype.char != "f" for value in constants
     ):
         return None
-    if input.dtype.char != "f" or weight.ndim != 2 or not 1 < math.prod(input.shape[:-1]) <= _MAX_ROWS:
+    if input.dtype.char != "f" or weight.ndim != 2 or math.prod(input.shape[:-1]) < 2:
         return None
     if (
         input.shape[-1] != weight.shape[1]

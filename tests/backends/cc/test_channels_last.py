@@ -235,11 +235,38 @@ def test_arrays_side_by_side(run, threads):
 
 
 @pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize(("rows", "channels", "filters"), [((2,), 7, 5), ((4, 5), 64, 200), ((20,), 1024, 70)])
+@pytest.mark.parametrize(
+    ("rows", "channels", "filters"),
+    [((2,), 7, 5), ((4, 5), 64, 200), ((20,), 1024, 70), ((4, 50), 96, 100), ((1100,), 40, 48), ((130,), 1024, 33)],
+)
 def test_product(run, threads, rows, channels, filters, biased):
     x, weight = numbers(0, *rows, channels), numbers(1, filters, channels)
     bias = numbers(2, filters) if biased else None
-    bound = channels_last.Product(run, x.shape, weight, bias)
+    bound = channels_last.bind_product(run, x.shape, weight, bias)
     want = x.astype("f8") @ weight.astype("f8").T + (0 if bias is None else bias)
     assert_close(bound(x), want)
     assert_close(bound(x.swapaxes(0, -1).copy().swapaxes(0, -1)), want)
+
+
+@pytest.mark.parametrize(("rows", "channels", "filters"), [((3,), 96, 200), ((4, 50), 1024, 100), ((2, 300), 40, 48)])
+def test_product_with_a_chain(run, threads, rows, channels, filters):
+    x, weight, bias = numbers(0, *rows, channels), numbers(1, filters, channels), numbers(2, filters)
+    bound = channels_last.bind_product(run, x.shape, weight, bias)
+    shape = *rows, filters
+    more, vector = numbers(4, *shape), numbers(5, filters)
+    chain = bind_chain(shape, [shape, shape, vector.shape], CHAIN, [6, 7])
+    joined = bound.with_chain(chain, 0)
+    for given in (x, np.concatenate([x, x], -1)[..., :channels]):
+        for a, b in zip(joined(given, more, vector), chain(bound(x), more, vector), strict=True):
+            np.testing.assert_array_equal(a, b)
+    other = bind_chain(shape[:-1] + (1,), [shape[:-1] + (1,)], [("exp", (0,))], [1])
+    assert bound.with_chain(other, 0) is None
+
+
+def test_products_that_blas_computes(run):
+    """Many rows with a vector of few filters, or of eight numbers."""
+    kernels, weight = channels_last.ChannelsLast(run), numbers(0, 33, 40)
+    assert kernels.product((64, 40), weight, None) is not None
+    assert kernels.product((65, 40), weight, None) is None
+    served = kernels.product((65, 40), weight[:32], None) is not None
+    assert served == (run._wide == 32)
