@@ -38,6 +38,9 @@ class AccessLog:
             await self._app(scope, receive, send)
             return
         trace = traceparent_of(scope["headers"])
+        if trace is None and not self._enabled:
+            await self._app(scope, receive, send)
+            return
         started, status, sent = time.perf_counter(), 0, 0
 
         async def log_and_send(message: Any) -> None:

@@ -15,9 +15,18 @@ from starlette.routing import Route
 
 from . import _openai, _openapi, _rest, _status_page, _torchserve
 from ._access_log import AccessLog
+from ._direct import DirectInference
 from ._errors import ServeError
 from ._guard import Guard
-from ._http import BodyBudget, by_method, error_response, json_response, serve_error_response, service_of
+from ._http import (
+    BodyBudget,
+    by_method,
+    error_response,
+    gone_response,
+    json_response,
+    serve_error_response,
+    service_of,
+)
 from ._service import Service
 from ._settings import Settings
 
@@ -56,7 +65,7 @@ async def _on_http_error(request: Request, error: Any) -> Response:
 
 
 async def _on_disconnect(_request: Request, _error: Any) -> Response:
-    return Response(status_code=499)  # nobody reads it; the access log counts it
+    return gone_response()
 
 
 async def _on_error(request: Request, error: Any) -> Response:
@@ -112,6 +121,7 @@ def make_app(settings: Settings, service: Service | None = None, load: bool = Tr
             Middleware(AccessLog, enabled=settings.access_log),
             Middleware(_LastAnswers, service=core),
             Middleware(Guard, token=core.token, local_host=local, respond=serve_error_response),
+            Middleware(DirectInference),
         ],
         exception_handlers={
             ServeError: _on_serve_error,
