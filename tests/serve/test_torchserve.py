@@ -307,3 +307,74 @@ def test_errors_have_torchserves_form(tmp_path, method, path, status, kind):
         assert answer.status == status and answer.json["code"] == status and answer.json["type"] == kind
 
     with_client(work, tmp_path)
+
+
+EXPLAINING = """
+import torch
+from ts.torch_handler.base_handler import BaseHandler
+
+class Handler(BaseHandler):
+    def initialize(self, context):
+        self.device = "cpu"
+        self.initialized = True
+
+    def preprocess(self, data):
+        return torch.tensor([one["body"]["data"] for one in data])
+
+    def inference(self, data):
+        return data * 2
+"""
+INSIGHTS = """
+    def get_insights(self, tensor_data, raw_data, target):
+        return [{"rows": len(tensor_data), "raw": raw_data["data"], "target": target} for _ in tensor_data]
+"""
+STEPS = """
+class Steps:
+    def preprocess(self, data):
+        return [one["body"] for one in data]
+    def inference(self, data):
+        return [f"seen {one}" for one in data]
+    def explain_handle(self, given, data):
+        return [f"why {one} {sorted(raw)}" for one, raw in zip(given, data)]
+"""
+
+
+def test_explanations(tmp_path, onnx_file):
+    folder_with(tmp_path, EXPLAINING + INSIGHTS, "insights")
+    folder_with(tmp_path, EXPLAINING, "without")
+    folder_with(tmp_path, STEPS, "steps")
+    folder_with(tmp_path, STEPS.replace("explain_handle", "other"), "plain")
+    write_onnx(tmp_path / "net.onnx")
+
+    async def work(client):
+        values = {"data": [1, 2]}
+        answer = await client.post("/explanations/insights", values, **JSON)
+        assert answer.json == {"rows": 1, "raw": [1, 2], "target": 0}
+        assert (await client.post("/explanations/insights/1", values, **JSON)).json == answer.json
+        assert (await client.post("/predictions/insights", values, **JSON)).json == [2, 4]
+        # The client's own header decides nothing.
+        assert (await client.post("/predictions/insights", values, explain="True", **JSON)).json == [2, 4]
+        assert (await client.post("/explanations/steps", 5, **JSON)).body == b"why 5 ['body']"
+        assert (await client.post("/predictions/steps", 5, **JSON)).body == b"seen 5"
+        for path, status, text in (
+            ("/explanations/net", 400, "no handler that explains"),
+            ("/explanations/plain", 400, "no explain_handle"),
+            ("/explanations/without", 500, "no get_insights"),
+            ("/explanations/nope", 404, "no model 'nope'"),
+        ):
+            answer = await client.post(path, values, **JSON)
+            assert answer.status == status and answer.json["code"] == status and text in answer.json["message"]
+
+    with_code(work, tmp_path, "--max-batch", "4")
+
+
+def test_explanations_are_not_joined_with_predictions(tmp_path):
+    code = STEPS.replace('"seen {one}"', '"seen {one} {len(data)}"').replace('"why {one} {sorted(raw)}"', '"why {one}"')
+
+    async def work(client):
+        words = ["predictions", "explanations"] * 6
+        answers = await asyncio.gather(*(client.post(f"/{word}/made", 1, **JSON) for word in words))
+        for word, answer in zip(words, answers, strict=True):
+            assert answer.body.startswith(b"seen 1" if word == "predictions" else b"why 1")
+
+    with_code(work, folder_with(tmp_path, code), "--max-batch", "8", "--delay-ms", "20")

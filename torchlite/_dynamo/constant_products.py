@@ -17,8 +17,8 @@ _F32 = np.dtype(np.float32)
 
 
 def bind_constant_products(program: Program, layouts: Layouts, backend: AnyBackend) -> Program:
-    """Replace `linear`, and `matmul` and `mm` with a constant on the right, where the backend has a kernel. The addition
-    of a constant vector to the result becomes the kernel's bias.
+    """Replace `linear`, and `matmul` and `mm` with a constant on the right, where the backend has a kernel. Adding a
+    constant vector to the result becomes the kernel's bias.
     """
     count = Counter(n for step in program.steps for n in step.uses())
     count.update(program.outputs)
@@ -54,7 +54,7 @@ def _parts_of(step: Step, held: dict[int, Any]) -> tuple[Slot, np.ndarray, np.nd
         return None
     if any(value.__class__ is not Slot for value in slots) or slots[0].number in held:
         return None
-    constants = [held.get(slot.number) for slot in slots[1:]]
+    constants: list[Any] = [held.get(slot.number) for slot in slots[1:]]
     if any(raw is None or raw.dtype != _F32 for raw in constants) or constants[0].ndim != 2:
         return None
     if step.name == "linear":

@@ -23,8 +23,8 @@ from .cat_elimination import eliminate_cat
 from .channels_last import end_in_chains, use_channels_last
 from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
-from .constant_products import bind_constant_products
 from .constant_folding import fold_constants
+from .constant_products import bind_constant_products
 from .constant_tensors import has_gradients
 from .dead_code_elimination import eliminate_dead_code
 from .elementwise_chains import bind_chains

@@ -18,15 +18,7 @@ from ._access_log import AccessLog
 from ._direct import DirectInference
 from ._errors import ServeError
 from ._guard import Guard
-from ._http import (
-    BodyBudget,
-    by_method,
-    error_response,
-    gone_response,
-    json_response,
-    serve_error_response,
-    service_of,
-)
+from ._http import BodyBudget, by_method, error_response, gone_response, json_response, serve_error_response, service_of
 from ._service import Service
 from ._settings import Settings
 

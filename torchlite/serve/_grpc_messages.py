@@ -1,20 +1,13 @@
-"""Messages of the protocol's gRPC service, from the table of their fields.
-
-The classes are made when this module is loaded, in a pool of their own: no generated code ties them to a version of
-protobuf, and a client library in the same process may have messages of the same names.
-"""
+"""Messages of the Open Inference Protocol's gRPC service."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from ._message_table import MessageTable
 
 PACKAGE, SERVICE = "inference", "inference.GRPCInferenceService"
 
-# A message a paragraph: its name, then its fields as `type name number`. `*` is a list, `<>` a map from texts, and `|`
-# a field of which a message has one. A dot stands before the names of messages within another.
 _TABLE = """
 ServerLiveRequest
 ServerLiveResponse: bool live 1
@@ -66,24 +59,13 @@ UNARY_CALLS = (
     "ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata", "ModelInfer", "ModelStatistics",
     "RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload",
 )  # fmt: skip
-_Field = descriptor_pb2.FieldDescriptorProto
+_TABLE_OF_MESSAGES = MessageTable("open_inference.proto", PACKAGE, _TABLE)
+messages: Any = _TABLE_OF_MESSAGES.classes()  # the class of each message that is not within another, by its name
 
 
-def _lines() -> list[str]:
-    return _TABLE.strip().replace("\n    ", " ").split("\n")
-
-
-def make_file() -> descriptor_pb2.FileDescriptorProto:
+def make_file() -> Any:
     """Return the description of all messages and of the service."""
-    made = descriptor_pb2.FileDescriptorProto(name="open_inference.proto", package=PACKAGE, syntax="proto3")
-    messages: dict[str, Any] = {}
-    for line in _lines():
-        name, _, fields = line.partition(":")
-        outer, dot, inner = name.partition(".")
-        message = messages[outer].nested_type.add(name=inner) if dot else made.message_type.add(name=name)
-        messages[name] = message
-        for text in filter(None, map(str.strip, fields.split(","))):
-            _add_field(message, f".{PACKAGE}.{name}", *text.split())
+    made = _TABLE_OF_MESSAGES.make_file()
     service = made.service.add(name=SERVICE.rpartition(".")[2])
     for call in UNARY_CALLS:
         service.method.add(name=call, input_type=f"{call}Request", output_type=f"{call}Response")
@@ -92,43 +74,3 @@ def make_file() -> descriptor_pb2.FileDescriptorProto:
         client_streaming=True, server_streaming=True,
     )  # fmt: skip
     return made
-
-
-def _add_field(message: Any, own: str, kind: str, name: str, number: str) -> None:
-    field = message.field.add(name=name, number=int(number), label=_Field.LABEL_OPTIONAL)
-    word = kind.lstrip("*<>|")
-    if kind.startswith("<>"):
-        entry = message.nested_type.add(name=f"{name.capitalize()}Entry")
-        entry.options.map_entry = True
-        entry.field.add(name="key", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_STRING)
-        value = entry.field.add(name="value", number=2, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_MESSAGE)
-        value.type_name = f".{PACKAGE}.{word}"
-        field.label, field.type, field.type_name = _Field.LABEL_REPEATED, _Field.TYPE_MESSAGE, f"{own}.{entry.name}"
-        return
-    if kind.startswith("*"):
-        field.label = _Field.LABEL_REPEATED
-    if kind.startswith("|"):
-        if not message.oneof_decl:
-            message.oneof_decl.add(name="parameter_choice")
-        field.oneof_index = 0
-    if word.startswith("."):
-        field.type, field.type_name = _Field.TYPE_MESSAGE, own + word
-    elif word[0].isupper():
-        field.type, field.type_name = _Field.TYPE_MESSAGE, f".{PACKAGE}.{word}"
-    else:
-        field.type = getattr(_Field, f"TYPE_{word.upper()}")
-
-
-def _make_classes() -> SimpleNamespace:
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(make_file().SerializeToString())
-    names = [line.partition(":")[0] for line in _lines()]
-    found = {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}"))
-        for name in names
-        if "." not in name
-    }
-    return SimpleNamespace(**found)
-
-
-messages: Any = _make_classes()  # the class of each message that is not within another, by its name

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
 
-from ._access_log import traceparent_of, write_line
-from ._errors import Forbidden, InvalidRequest, ServeError
+from ._errors import InvalidRequest, ServeError
+from ._grpc_calls import GuardedCalls, abort, shorter
 from ._grpc_messages import SERVICE, UNARY_CALLS, messages
 from ._grpc_tensors import infer_answer, infer_request_of, parameters_of
-from ._guard import check_token
 from ._protocol import check_load_parameters, check_unload_parameters
 from ._rest import server_description
 from ._service import Service
+from ._torchserve_grpc import torchserve_handlers
 
 _ENVELOPE = 1 << 20  # bytes of a message beside its tensors
-_OPEN = ("ServerLive", "ServerReady")  # for probes, which have no token
 
 
-class InferenceService:
+class InferenceService(GuardedCalls):
     """The calls of the service, each a method of its name."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    open_calls = ("ServerLive", "ServerReady")
 
     def handler(self) -> Any:
         """Return what a server of gRPC takes."""
@@ -44,55 +41,6 @@ class InferenceService:
             response_serializer=messages.ModelStreamInferResponse.SerializeToString,
         )
         return grpc.method_handlers_generic_handler(SERVICE, made)
-
-    def _check_token(self, name: str, context: Any) -> None:
-        if self._service.token and name not in _OPEN:
-            check_token(dict(context.invocation_metadata() or ()).get("authorization"), self._service.token)
-
-    def _guarded(self, name: str, method: Callable[[Any, Any], Any]) -> Any:
-        """Return a call whose errors are statuses of gRPC, and which is logged."""
-
-        async def call(request: Any, context: Any) -> Any:
-            started, status = time.perf_counter(), "OK"
-            try:
-                self._check_token(name, context)
-                return await method(request, context)
-            except ServeError as error:
-                status = error.grpc_code
-                await _abort(context, error)
-            except asyncio.CancelledError:
-                status = "CANCELLED"
-                raise
-            except Exception:
-                status = "INTERNAL"
-                raise
-            finally:
-                self._log(
-                    name,
-                    getattr(request, "model_name", None) or getattr(request, "name", None),
-                    status,
-                    started,
-                    context,
-                )
-
-        return call
-
-    def _log(self, name: str, model: str | None, status: str, started: float, context: Any) -> None:
-        if not self._service.settings.access_log:
-            return
-        trace = traceparent_of(
-            [(k.encode(), v.encode()) for k, v in context.invocation_metadata() or () if k == "traceparent"]
-        )
-        values = {
-            "protocol": "grpc",
-            "client": context.peer(),
-            "method": name,
-            "status": status,
-            "ms": round((time.perf_counter() - started) * 1000, 3),
-            "model": model or None,
-            "trace_id": trace.split("-")[1] if trace else None,
-        }
-        write_line({key: value for key, value in values.items() if value is not None})
 
     # -- state ---------------------------------------------------------------------------
 
@@ -141,7 +89,7 @@ class InferenceService:
         service = self._service
         size = sum(map(len, request.raw_input_contents))
         asked = await service.translate(size, infer_request_of, request, service.settings.max_body)
-        call = service.begin("grpc", _shorter(context.time_remaining(), asked.timeout))
+        call = service.begin("grpc", shorter(context.time_remaining(), asked.timeout))
         entry, answer = await service.infer(request.model_name, request.model_version, asked, call)
         size = sum(array.nbytes for array in answer.values())
         return await service.translate(size, infer_answer, entry.name, entry.version, asked, answer)
@@ -152,11 +100,11 @@ class InferenceService:
         try:
             self._check_token("ModelStreamInfer", context)
         except ServeError as error:
-            await _abort(context, error)
+            await abort(context, error)
         async for request in requests:
             try:
                 asked = infer_request_of(request, service.settings.max_body)
-                call = service.begin("grpc", _shorter(context.time_remaining(), asked.timeout))
+                call = service.begin("grpc", shorter(context.time_remaining(), asked.timeout))
                 answers = service.stream(request.model_name, request.model_version, asked, call)
                 async for entry, answer in answers:
                     made = infer_answer(entry.name, entry.version, asked, answer)
@@ -192,24 +140,12 @@ class InferenceService:
 
     def _check_management(self, request: Any) -> None:
         _check_repository(request)
-        if not self._service.settings.management:
-            raise Forbidden("this server does not load or unload models by requests")
+        self._service.check_management()
 
 
 def _check_repository(request: Any) -> None:
     if request.repository_name:
         raise InvalidRequest(f"there is no repository '{request.repository_name}'; leave its name out")
-
-
-def _shorter(*seconds: float | None) -> float | None:
-    """Return the least of the limits of time that are given."""
-    return min((one for one in seconds if one is not None), default=None)
-
-
-async def _abort(context: Any, error: ServeError) -> None:
-    """End a call with an error; it raises."""
-    trailing = (("retry-after", str(int(error.retry_after))),) if error.retry_after is not None else ()
-    await context.abort(getattr(grpc.StatusCode, error.grpc_code), str(error), trailing)
 
 
 async def start_grpc(service: Service, certificate: tuple[bytes, bytes] | None) -> tuple[Any, int]:
@@ -223,7 +159,7 @@ async def start_grpc(service: Service, certificate: tuple[bytes, bytes] | None) 
         ],
         maximum_concurrent_rpcs=settings.max_connections,
     )
-    server.add_generic_rpc_handlers((InferenceService(service).handler(),))
+    server.add_generic_rpc_handlers((InferenceService(service).handler(), *torchserve_handlers(service)))
     address = (
         f"[{settings.host}]:{settings.grpc_port}" if ":" in settings.host else f"{settings.host}:{settings.grpc_port}"
     )

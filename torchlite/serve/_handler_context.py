@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+EXPLAIN = "explain"  # the header, "True" or "False", that says to a handler whether to explain a prediction
+
 
 @dataclass
 class HandlerAnswer:
@@ -24,6 +26,11 @@ class HandlerRequest:
     headers: dict[str, str]
     id: str
     on_part: Callable[[Any], None]
+
+    @property
+    def signature(self) -> str:
+        """What requests have in common that one call can answer."""
+        return f"handler, {EXPLAIN}={self.headers.get(EXPLAIN)}"
 
 
 Record = Callable[[str, float, str], None]
@@ -104,6 +111,11 @@ class Context:
     def get_request_header(self, idx: int, key: str) -> str | None:
         """Return a header of a request."""
         return self._requests[idx].headers.get(key.lower())
+
+    @property
+    def explains(self) -> bool:
+        """True if the requests of this call ask for explanations."""
+        return bool(self._requests) and self.get_request_header(0, EXPLAIN) == "True"
 
     def get_all_request_header(self, idx: int) -> dict[str, str]:
         """Return the headers of a request."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from . import _code, _torchserve_names
-from ._errors import ModelFailed, ServeError
+from ._errors import InvalidRequest, ModelFailed, ServeError
 from ._handler_context import Context, HandlerRequest
 from ._statistics import StageTimes
 
@@ -92,8 +92,13 @@ def _entry(instance: Any, word: str) -> Callable[[list, Context], Any]:
 
     def handle(data: list, context: Context) -> Any:
         instance.context = context
-        for step in steps:
-            data = data if step is None else step(data)
-        return data
+        given = data if steps[0] is None else steps[0](data)
+        if context.explains:
+            if not hasattr(instance, "explain_handle"):
+                raise InvalidRequest("the model's handler has no explain_handle")
+            return instance.explain_handle(given, data)
+        for step in steps[1:]:
+            given = given if step is None else step(given)
+        return given
 
     return handle

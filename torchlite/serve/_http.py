@@ -240,7 +240,7 @@ def error_headers(error: ServeError) -> dict[str, str]:
 
 def is_of_torchserve(path: str) -> bool:
     """True for an address of TorchServe's API, whose errors have another form."""
-    return path == "/ping" or path.startswith(("/predictions", "/models"))
+    return path == "/ping" or path.startswith(("/predictions", "/explanations", "/models"))
 
 
 def is_of_openai(path: str) -> bool:

@@ -198,12 +198,13 @@ def _torchserve_paths() -> dict[str, Any]:
             "put": _operation(model, "Scale workers", status, f"{_COMMON} 404 503", query=workers),
             "delete": _operation(model, "Unregister a model", status, f"{_COMMON} 404"),
         }
-        path = f"/predictions/{place}"
         answer = _answer("answer", {}, "*/*")
-        paths[path] = {
-            "get": _operation(path, "Prediction of the query's values", answer, _INFERENCE),
-            **{method: _operation(path, "Prediction", answer, _INFERENCE, anything) for method in ("post", "put")},
-        }
+        for word in ("Prediction", "Explanation"):
+            path = f"/{word.lower()}s/{place}"
+            paths[path] = {
+                "get": _operation(path, f"{word} of the query's values", answer, _INFERENCE),
+                **{method: _operation(path, word, answer, _INFERENCE, anything) for method in ("post", "put")},
+            }
     return paths
 
 

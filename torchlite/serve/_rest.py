@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from . import _protocol
-from ._errors import Forbidden, InvalidRequest, ServeError
+from ._errors import InvalidRequest, ServeError
 from ._http import body_of, header_of, json_response, read_body, service_of, timeout_of, while_connected
 from ._plain_values import plain_request_of, plain_values
 from ._protocol import InferRequest, infer_answer, infer_request_of, parse_json, raw_request_of
@@ -185,12 +185,6 @@ async def _optional_table(request: Request) -> dict[str, Any]:
     return table
 
 
-def check_management(request: Request) -> None:
-    """Raise Forbidden if the server's models are fixed."""
-    if not service_of(request).settings.management:
-        raise Forbidden("this server does not load or unload models by requests")
-
-
 async def index(request: Request) -> Response:
     """Answer all models there are, or those that are ready."""
     wanted = (await _optional_table(request)).get("ready", False)
@@ -204,7 +198,7 @@ async def index(request: Request) -> Response:
 
 async def load(request: Request) -> Response:
     """Load a model anew, or for the first time."""
-    check_management(request)
+    service_of(request).check_management()
     _protocol.check_load_parameters(_protocol.parameters_of(await _optional_table(request), "request"))
     await service_of(request).repository.load(request.path_params["name"])
     return Response()
@@ -212,7 +206,7 @@ async def load(request: Request) -> Response:
 
 async def unload(request: Request) -> Response:
     """Unload a model."""
-    check_management(request)
+    service_of(request).check_management()
     _protocol.check_unload_parameters(_protocol.parameters_of(await _optional_table(request), "request"))
     await service_of(request).repository.unload(request.path_params["name"])
     return Response()

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._errors import DeadlineExceeded, InvalidRequest, ServeError, Unavailable
+from ._errors import DeadlineExceeded, Forbidden, InvalidRequest, ServeError, Unavailable
 from ._handler_context import HandlerAnswer, HandlerRequest
 from ._handler_model import HandlerModel
 from ._metrics import Metrics
@@ -93,6 +93,11 @@ class Service:
         """True while a version of a model answers requests."""
         return not self.draining and not entry.trouble
 
+    def check_management(self) -> None:
+        """Raise Forbidden if the server's models are fixed."""
+        if not self.settings.management:
+            raise Forbidden("this server does not load or unload models by requests")
+
     def begin(self, protocol: str, seconds: float | None = None) -> Call:
         """Return the call of a request that arrives now, with the client's limit of time or the server's."""
         limit = self.settings.timeout if seconds is None else min(seconds, self.settings.timeout)
@@ -119,7 +124,7 @@ class Service:
         self, name: str, version: str, request: HandlerRequest, call: Call
     ) -> tuple[Entry, HandlerAnswer]:
         """Return a handler's answer to a request, and the version that gave it."""
-        return await self._answer(name, version, call, lambda entry: entry.scheduler.submit(request, "handler"))
+        return await self._answer(name, version, call, lambda entry: entry.scheduler.submit(request, request.signature))
 
     async def _answer(
         self, name: str, version: str, call: Call, submit: Callable[[Entry], asyncio.Future]

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ._errors import Conflict, InvalidRequest, ModelFailed, UnknownModel
-from ._handler_context import HandlerAnswer, HandlerRequest
+from . import _torchserve_management as management
+from ._errors import InvalidRequest, ModelFailed
+from ._handler_context import EXPLAIN, HandlerAnswer, HandlerRequest
 from ._handler_model import HandlerModel
 from ._http import body_of, by_method, json_response, read_body, service_of, timeout_of, while_connected
 from ._plain_values import inputs_of, nested_values
-from ._protocol import InferRequest, check_model_name, parse_json
+from ._protocol import InferRequest, parse_json
 from ._repository import Entry
-from ._rest import check_management
 from ._service import PartQueue, Service
-from ._sources import SUFFIXES, read_manifest
-
-_PAGE = 100  # models of a list's page
 
 
 def _place(request: Request) -> tuple[str, str]:
@@ -51,7 +45,7 @@ async def predictions(request: Request) -> Response:
         data = await read_body(request, body)
         if isinstance(entry.model, HandlerModel):
             return await _handled(request, service, await _parts_of(request, data))
-        asked = await service.translate(len(data), _values_of, data, entry, service.settings.max_body)
+        asked = await service.translate(len(data), values_of, data, entry, service.settings.max_body)
         call = service.begin("torchserve", timeout_of(request))
         found, answer = await while_connected(request, service.infer(name, version, asked, call))
     values = {key: nested_values(array) for key, array in answer.items()}
@@ -59,7 +53,18 @@ async def predictions(request: Request) -> Response:
     return json_response(next(iter(values.values())) if len(values) == 1 else values, headers=headers)
 
 
-def _values_of(data: bytes, entry: Entry, most_bytes: int) -> InferRequest:
+async def explanations(request: Request) -> Response:
+    """Answer an explanation of a prediction, by the handler's `explain_handle`."""
+    service = service_of(request)
+    entry = service.repository.find(*_place(request))
+    if not isinstance(entry.model, HandlerModel):
+        raise InvalidRequest(f"model '{entry.name}' has no handler that explains its predictions")
+    with body_of(request) as body:
+        data = await read_body(request, body)
+        return await _handled(request, service, await _parts_of(request, data), explain=True)
+
+
+def values_of(data: bytes, entry: Entry, most_bytes: int) -> InferRequest:
     """Return the request of a JSON body: an object by the inputs' names, or the value of the one input."""
     specs = entry.model.inputs  # type: ignore[union-attr]
     value = parse_json(data)
@@ -101,12 +106,14 @@ def _listed(value: Any) -> list:
     return value if isinstance(value, list) else [value]
 
 
-async def _handled(request: Request, service: Service, parts: dict[str, Any]) -> Response:
+async def _handled(
+    request: Request, service: Service, parts: dict[str, Any], explain: bool = False
+) -> Response:  # fmt: skip
     """Answer by a handler. If it sends parts before its last answer, they are sent as they come."""
     name, version = _place(request)
     queue = PartQueue()
     identifier = request.headers.get("x-request-id") or str(uuid.uuid4())
-    asked = HandlerRequest(parts, dict(request.headers), identifier, queue.put)
+    asked = HandlerRequest(parts, {**request.headers, EXPLAIN: str(explain)}, identifier, queue.put)
     call = service.begin("torchserve", timeout_of(request))
     work = asyncio.ensure_future(service.predict(name, version, asked, call))
     pieces = queue.iterate(work, call.deadline)
@@ -117,12 +124,12 @@ async def _handled(request: Request, service: Service, parts: dict[str, Any]) ->
 
     async def send() -> AsyncIterator[bytes]:
         try:
-            yield _bytes_of(first)
+            yield bytes_of(first)
             async for piece in pieces:
-                yield _bytes_of(piece)
+                yield bytes_of(piece)
             last = work.result()[1].body
             if last is not None:
-                yield _bytes_of(last)
+                yield bytes_of(last)
         finally:
             await pieces.aclose()  # type: ignore[attr-defined]
 
@@ -132,7 +139,7 @@ async def _handled(request: Request, service: Service, parts: dict[str, Any]) ->
 _NOTHING = object()
 
 
-def _bytes_of(body: Any) -> bytes:
+def bytes_of(body: Any) -> bytes:
     if isinstance(body, bytes | bytearray):
         return bytes(body)
     if isinstance(body, str):
@@ -150,7 +157,7 @@ def _response_of(answer: HandlerAnswer, headers: dict[str, str]) -> Response:
     given = {"content-type": kind, **answer.headers, **headers}
     if any(not (key.isascii() and value.isascii() and value.isprintable()) for key, value in given.items()):
         raise ModelFailed("the handler set a header that is not plain ASCII")
-    return Response(_bytes_of(answer.body), answer.status, given)
+    return Response(bytes_of(answer.body), answer.status, given)
 
 
 # -- management ----------------------------------------------------------------------------
@@ -179,60 +186,14 @@ def _check_query(request: Request, *known: str) -> None:
 
 async def list_models(request: Request) -> Response:
     """Answer the models that are loaded, a page at a time."""
-    limit = _whole(request, "limit", _PAGE, 1)
+    limit = _whole(request, "limit", management.PAGE, 1)
     start = _whole(request, "next_page_token", 0, 0)
-    entries = service_of(request).repository.loaded()
-    every = list({entry.name: entry for entry in entries}.values())
-    page = every[start : start + limit]
-    made: dict[str, Any] = {"models": [{"modelName": e.name, "modelUrl": _url_of(e)} for e in page]}
-    if start + limit < len(every):
-        made["nextPageToken"] = str(start + limit)
-    return json_response(made)
-
-
-def _url_of(entry: Entry) -> str:
-    path = entry.source.versions[entry.version]
-    return path.name if path is not None else str(entry.source.config.factory or entry.source.config.handler)
+    return json_response(management.list_models(service_of(request), limit, start))
 
 
 async def describe_model(request: Request) -> Response:
     """Answer the state of a version of a model, or of all."""
-    name, version = _place(request)
-    repository = service_of(request).repository
-    if version == "all":
-        entries = repository.loaded(name)
-    else:
-        entries = [repository.find(name, version)]
-    return json_response([_describe(repository.default_version(name), entry) for entry in entries])
-
-
-def _describe(default: str | None, entry: Entry) -> dict[str, Any]:
-    limits = entry.scheduler.limits
-    return {
-        "modelName": entry.name,
-        "modelVersion": entry.version,
-        "modelUrl": _url_of(entry),
-        "engine": "torchlite",
-        "runtime": "python",
-        "minWorkers": limits.workers,
-        "maxWorkers": limits.workers,
-        "batchSize": limits.max_batch,
-        "maxBatchDelay": limits.delay * 1000,
-        "loadedAtStartup": True,
-        "defaultVersion": entry.version == default,
-        "workers": _workers_of(entry),
-        "jobQueueStatus": {
-            "remainingCapacity": max(limits.max_queue - entry.scheduler.queue_length, 0),
-            "pendingRequests": entry.scheduler.queue_length,
-        },
-    }
-
-
-def _workers_of(entry: Entry) -> list[dict[str, Any]]:
-    gpu = entry.source.config.device.startswith("cuda")
-    if entry.workers is None:
-        return [{"id": str(number), "status": "READY", "gpu": gpu} for number in range(entry.scheduler.limits.workers)]
-    return [{"id": str(number), "pid": number, "status": "READY", "gpu": gpu} for number in entry.workers.processes]
+    return json_response(management.describe_model(service_of(request), *_place(request)))
 
 
 _REGISTRATION = ("url", "model_name", "initial_workers", "synchronous", "batch_size", "max_batch_delay")
@@ -240,95 +201,37 @@ _REGISTRATION = ("url", "model_name", "initial_workers", "synchronous", "batch_s
 
 async def register_model(request: Request) -> Response:
     """Load a model that is in the folder of models, by its file's name."""
-    check_management(request)
+    service_of(request).check_management()
     query = request.query_params
     _check_query(request, *_REGISTRATION)
-    service = service_of(request)
-    path = _stored(service, query.get("url", ""))
     workers = _whole(request, "initial_workers", 1, 0)
-    name = check_model_name(query.get("model_name", "") or await asyncio.to_thread(_name_of, path))
-    limits: dict[str, Any] = {}
-    if "batch_size" in query:
-        limits["max_batch"] = _whole(request, "batch_size", 1, 1)
-    if "max_batch_delay" in query:
-        limits["delay"] = _whole(request, "max_batch_delay", 0, 0) / 1000
-    repository = service.repository
-    if name in repository.sources():
-        if name in {entry.name for entry in repository.loaded()}:
-            raise Conflict(f"model '{name}' is registered already")
-        version = (await repository.load(name))[-1]
-    else:
-        version = await repository.register(name, f"{name}={path}")
-    for entry in repository.loaded(name):
-        entry.scheduler.limits = dataclasses.replace(entry.scheduler.limits, **limits)
-    if workers > 1:
-        _scale(service, repository.loaded(name), workers)
-    text = f'Model "{name}" Version: {version} registered with {max(workers, 1)} initial workers'
+    size = _whole(request, "batch_size", 1, 1) if "batch_size" in query else None
+    delay = _whole(request, "max_batch_delay", 0, 0) if "max_batch_delay" in query else None
+    url, name = query.get("url", ""), query.get("model_name", "")
+    return _status(await management.register_model(service_of(request), url, name, workers, size, delay))
+
+
+def _status(text: str) -> Response:
     return json_response({"status": text})
-
-
-def _stored(service: Service, url: str) -> Path:
-    """Return the path of a model's file in one of the folders that the server was started with."""
-    if not url:
-        raise InvalidRequest("the parameter 'url' is missing: the name of a file in the folder of models")
-    if urlsplit(url).scheme or "/" in url or "\\" in url or url.startswith("."):
-        raise InvalidRequest("'url' must be the name of a file in the folder of models; the server downloads nothing")
-    for word in service.settings.models:
-        path = Path(word) / url
-        if Path(word).is_dir() and path.suffix.lower() in SUFFIXES and path.is_file():
-            return path
-    raise UnknownModel(f"there is no file '{url}' in the folder of models")
-
-
-def _name_of(path: Path) -> str:
-    try:
-        return read_manifest(path)["model"].get("modelName", path.stem) if path.suffix == ".mar" else path.stem
-    except ValueError as error:
-        raise InvalidRequest(str(error)) from None
 
 
 async def scale_workers(request: Request) -> Response:
     """Set how many calls of a model run at the same time."""
-    check_management(request)
-    name, version = _place(request)
-    service = service_of(request)
+    service_of(request).check_management()
     _check_query(request, "min_worker", "max_worker", "synchronous")
     least = _whole(request, "min_worker", 1, 1)
     most = _whole(request, "max_worker", least, 1)
-    if most < least:
-        raise InvalidRequest("'max_worker' must be at least 'min_worker'")
-    _scale(service, [service.repository.find(name, version)], least)
-    suffix = f", version: {version}" if version else ""
-    return json_response({"status": f"Workers scaled to {least} for model: {name}{suffix}"})
-
-
-def _scale(service: Service, entries: list[Entry], workers: int) -> None:
-    kind = "workers" if service.settings.workers else "threads"
-    most = getattr(service.settings, kind)
-    if workers > most:
-        raise InvalidRequest(f"the server has {most} {kind}; start it with more (--{kind})")
-    for entry in entries:
-        if isinstance(entry.model, HandlerModel) and workers > 1 and entry.workers is None:
-            raise InvalidRequest("a handler has one call at a time; its workers must be 1")
-        entry.scheduler.limits = dataclasses.replace(entry.scheduler.limits, workers=workers)
-        if entry.workers is not None:
-            entry.workers.resize(workers)
+    return _status(management.scale_workers(service_of(request), *_place(request), least, most))
 
 
 async def unregister_model(request: Request) -> Response:
     """Unload a model, or one of its versions."""
-    check_management(request)
-    name, version = _place(request)
-    await service_of(request).repository.unload(name, version)
-    return json_response({"status": f'Model "{name}" unregistered'})
+    return _status(await management.unregister_model(service_of(request), *_place(request)))
 
 
 async def set_default(request: Request) -> Response:
     """Let a version answer the requests that name none."""
-    check_management(request)
-    name, version = _place(request)
-    service_of(request).repository.set_default(name, version)
-    return json_response({"status": f'Default version successfully updated for model "{name}" to "{version}"'})
+    return _status(management.set_default(service_of(request), *_place(request)))
 
 
 def routes() -> list[Route]:
@@ -341,6 +244,7 @@ def routes() -> list[Route]:
     for place in ("{name}", "{name}/{version}"):
         made += [
             by_method(f"/predictions/{place}", GET=predictions, POST=predictions, PUT=predictions),
+            by_method(f"/explanations/{place}", GET=explanations, POST=explanations, PUT=explanations),
             by_method(f"/models/{place}", GET=describe_model, PUT=scale_workers, DELETE=unregister_model),
         ]
     return made

@@ -69,8 +69,19 @@ class BaseHandler:
 
     def handle(self, data: list, context: Any) -> list:
         """Return the answers to a list of requests."""
-        self.context = context
-        return self.postprocess(self.inference(self.preprocess(data)))
+        self.context, self.explain = context, context.explains
+        given = self.preprocess(data)
+        return self.explain_handle(given, data) if self.explain else self.postprocess(self.inference(given))
+
+    def explain_handle(self, data_preprocess: Any, raw_data: list) -> Any:
+        """Return the explanations of predictions: `get_insights` of the inputs, of the first request and its target."""
+        row = raw_data[0] if isinstance(raw_data[0], dict) else {}
+        given = row.get("data") or row.get("body")
+        return self.get_insights(data_preprocess, given, row.get("target") or self.target)
+
+    def get_insights(self, tensor_data: Any, raw_data: Any, target: Any) -> Any:
+        """Return a list with an explanation for each request. A subclass overrides it."""
+        raise NotImplementedError(f"{type(self).__name__} has no get_insights, which explains predictions")
 
 
 def send_intermediate_predict_response(
