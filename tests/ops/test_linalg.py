@@ -79,6 +79,47 @@ def test_norm_gradients_at_zero_are_zero(device):
         close(x.grad, torch.zeros(2, 2))
 
 
+COUNTS = {
+    "vector_norm": lambda x: torch.linalg.vector_norm(x, 0),
+    "norm of rows": lambda x: torch.linalg.norm(x, 0, dim=1),
+    "Tensor.norm": lambda x: x.norm(0, 1, True),
+    "of a number": lambda x: torch.linalg.vector_norm(x[0, 0], 0),
+    "of no dimension": lambda x: torch.norm(x[0, 0], 0.0, dim=()),
+    "dist": lambda x: torch.dist(x, torch.ones_like(x), 0),
+    "pairwise_distance": lambda x: torch.nn.functional.pairwise_distance(x, torch.ones_like(x), p=0.0),
+    "foreach": lambda x: torch._foreach_norm([x], 0)[0],
+}
+
+
+@pytest.mark.parametrize("call", COUNTS.values(), ids=COUNTS)
+def test_a_norm_of_order_zero_counts_and_has_no_gradient(device, call):
+    x = torch.tensor([[1.0, 0.0], [-2.0, 3.0]], device=device, requires_grad=True)
+    norm = call(x)
+    assert norm.requires_grad and norm.grad_fn is not None
+    norm.sum().backward(retain_graph=True)
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        torch.autograd.grad(norm.sum(), x, retain_graph=True)
+    assert torch.autograd.grad(norm.sum(), x, allow_unused=True, retain_graph=True) == (None,)
+    (norm.sum() + (3 * x).sum()).backward()
+    close(x.grad, torch.full((2, 2), 3.0))
+    close(torch.func.grad(lambda x: call(x).sum())(x.detach()), torch.zeros(2, 2))
+    assert torch.func.jvp(call, (x.detach(),), (torch.ones_like(x),))[1].abs().sum() == 0
+
+
+@pytest.mark.parametrize("ord", [0, 0.5, 1, 2, 3, -1, float("inf"), -float("inf")])
+def test_the_norm_of_a_number_is_its_size(device, ord):
+    numbers = torch.tensor([-2.0, 0.0, 3.0, float("inf")], device=device)
+    sizes = (numbers != 0).float() if ord == 0 else numbers.abs()
+    norm = lambda x: torch.linalg.vector_norm(x, ord)
+    x = numbers[0].clone().requires_grad_()
+    assert norm(x).grad_fn.name() == "LinalgVectorNormBackward0"
+    assert [norm(number).item() for number in numbers] == sizes.tolist()
+    assert torch.func.vmap(norm)(numbers).tolist() == sizes.tolist()
+    assert torch.func.vmap(torch.func.grad(norm))(numbers[:3]).tolist() == ([-1, 0, 1] if ord else [0, 0, 0])
+    assert norm(torch.tensor(3.0 + 4.0j, device=device)) == (5 if ord else 1)
+
+
 def test_factors_multiply_to_the_matrix(device, rng):
     for dtype in (torch.float32, torch.float64, torch.complex64, torch.complex128):
         a, tol = random(rng, 2, 5, 4, device=device, dtype=dtype), 1e-4 if dtype.to_real() is torch.float32 else 1e-9

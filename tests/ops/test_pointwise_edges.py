@@ -350,3 +350,18 @@ def test_zeta_of_what_is_no_number(device):
     q = torch.tensor([-1.0, -inf, 0.0, nan, nan, 2.0, inf], device=device)
     same(torch.special.zeta(s, q).cpu(), [nan, nan, nan, nan, nan, inf, inf])
     assert torch.polygamma(1, torch.tensor(nan, device=device)).isnan()
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_functions_of_subnormal_numbers(device, size, dtype):
+    """A constant that halves the number first loses its last digits, and so does a sine of it."""
+    least = 2.0**-149 if dtype is torch.float32 else 5e-324
+    steps = [1.0, 2.0, 3.0, 4.0, 8.0, 1000.0, -1.0, -3.0]
+    x = torch.tensor([step * least for step in steps] * size, dtype=dtype, device=device)
+    found = torch.special.erfinv(x)[: len(steps)]
+    assert (found.double() / least).tolist() == [1, 2, 3, 4, 7, 886, -1, -3]
+    expected = [-math.log(least) - math.log(abs(step)) for step in steps]
+    np.testing.assert_allclose(values(torch.lgamma(x)[: len(steps)].cpu()), expected, rtol=1e-7)
+    assert torch.erfinv(T(0.5, dtype=dtype, device=device)).item() == pytest.approx(0.4769362762044699, rel=2e-7)
+    assert torch.erfinv(T(-0.9, dtype=dtype, device=device)).item() == pytest.approx(-1.1630871536766743, rel=2e-7)

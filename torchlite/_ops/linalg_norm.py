@@ -57,7 +57,7 @@ def _norm_slope(F, size, norm, ord):
 def _vector_norm_vjp(F, g, input, out, ord, dim, keepdim, input_dtype):
     shape = tuple(input.shape)
     if ord == 0:
-        return F._zeros_like(input)
+        return None
     g, out = keep_dims(F, g, shape, dim, keepdim), keep_dims(F, out, shape, dim, keepdim)
     if ord == 2:
         scale = _safe_divide(F, g, out)
@@ -132,8 +132,6 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
                 )
     if dtype is not None and dtype is not x.dtype:
         x = x.to(dtype)
-    if not x.ndim:
-        return x.abs() if ord else (x != 0).to(x.abs().dtype)
     return F._vector_norm_core(x, ord, dims, bool(keepdim))
 
 

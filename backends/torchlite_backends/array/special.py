@@ -187,9 +187,9 @@ def special_erfcx(input):
     return evaluate_blockwise(_erfcx, input)
 
 
-def _normal_quantile_centre(q):
-    """Return the normal quantile at 1/2 + q, |q| <= 0.425 (the split of Wichura's AS 241)."""
-    return q * _evaluate_rational(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
+def _normal_quantile_ratio(q):
+    """Return the normal quantile at 1/2 + q divided by q, |q| <= 0.425 (the split of Wichura's AS 241)."""
+    return _evaluate_rational(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
 
 
 def _normal_quantile_tail(p):
@@ -202,8 +202,9 @@ def _normal_quantile_tail(p):
 
 def _erfinv(x):
     a = xp.abs(x)
-    tail = lambda x, a: xp.copysign(_normal_quantile_tail((1 - a) * 0.5), x)
-    return _SQRT_HALF * _select_piecewise(a <= 0.85, lambda x, a: _normal_quantile_centre(x * 0.5), tail, x, a)
+    centre = lambda x, a: x * (0.5 * _SQRT_HALF * _normal_quantile_ratio(x * 0.5))  # one product: x may be subnormal
+    tail = lambda x, a: _SQRT_HALF * xp.copysign(_normal_quantile_tail((1 - a) * 0.5), x)
+    return _select_piecewise(a <= 0.85, centre, tail, x, a)
 
 
 def _ndtri(p):
@@ -212,7 +213,7 @@ def _ndtri(p):
     def evaluate_tail(p, q):
         return xp.copysign(_normal_quantile_tail(xp.where(q < 0, p, 1 - p)), q)
 
-    return _select_piecewise(xp.abs(q) <= 0.425, lambda p, q: _normal_quantile_centre(q), evaluate_tail, p, q)
+    return _select_piecewise(xp.abs(q) <= 0.425, lambda p, q: q * _normal_quantile_ratio(q), evaluate_tail, p, q)
 
 
 def _log_ndtr(x):
@@ -277,6 +278,7 @@ def _lgamma_positive(x):
 def _lgamma_negative(x):
     fraction = xp.where(xp.isinf(x), 0, x - xp.round(x))
     value = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * fraction))) - _lgamma_positive(1 - x)
+    value = xp.where(x > -1e-20, -xp.log(-x), value)  # the sine of a subnormal number loses digits
     return xp.where(fraction == 0, xp.inf, value)  # poles, and numbers so large that they are integers
 
 

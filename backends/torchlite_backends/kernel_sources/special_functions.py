@@ -67,7 +67,7 @@ FUNCTION R s_erfc(R x) {{
     return x < -1 ? 2 - s_erfc_right(-x) : 1 - x * p_erf_small(x * x);
 }}
 FUNCTION R s_erfcx(R x) {{ return x < 0 ? 2 * exp(x * x) - s_erfcx_right(-x) : s_erfcx_right(x); }}
-FUNCTION R s_quantile_centre(R q) {{ R t = q * q; return q * p_quantile_centre_p(t) / p_quantile_centre_q(t); }}
+FUNCTION R s_quantile_ratio(R q) {{ R t = q * q; return p_quantile_centre_p(t) / p_quantile_centre_q(t); }}
 FUNCTION R s_quantile_tail(R p) {{
     R r = sqrt(-log(p));
     if (isinf(r)) return r;
@@ -75,11 +75,12 @@ FUNCTION R s_quantile_tail(R p) {{
 }}
 FUNCTION R s_erfinv(R x) {{
     R a = fabs(x);
-    return {math.sqrt(0.5)!r} * (a <= 0.85 ? s_quantile_centre(x * 0.5) : copysign(s_quantile_tail((1 - a) * 0.5), x));
+    if (a <= 0.85) return x * ({0.5 * math.sqrt(0.5)!r} * s_quantile_ratio(x * 0.5));  // one product: x may be subnormal
+    return {math.sqrt(0.5)!r} * copysign(s_quantile_tail((1 - a) * 0.5), x);
 }}
 FUNCTION R s_ndtri(R p) {{
     R q = p - 0.5;
-    return fabs(q) <= 0.425 ? s_quantile_centre(q) : copysign(s_quantile_tail(q < 0 ? p : 1 - p), q);
+    return fabs(q) <= 0.425 ? q * s_quantile_ratio(q) : copysign(s_quantile_tail(q < 0 ? p : 1 - p), q);
 }}
 FUNCTION R s_ndtr(R x) {{ return 0.5 * s_erfc(x * {-math.sqrt(0.5)!r}); }}
 FUNCTION R s_log_ndtr(R x) {{
@@ -107,6 +108,7 @@ FUNCTION R s_lgamma_right(R x) {{
 }}
 FUNCTION R s_lgamma(R x) {{
     if (isinf(x) || (x <= 0 && x == rint(x))) return INFINITY;
+    if (x <= 0 && x > -1e-20) return -log(-x);  // the sine of a subnormal number loses digits
     if (x <= 0) return {math.log(math.pi)!r} - log(fabs(sin({math.pi!r} * (x - rint(x))))) - s_lgamma_right(1 - x);
     return s_lgamma_right(x);
 }}

@@ -99,7 +99,9 @@ def _norm_of_sizes(x: np.ndarray, ord: float, axes: tuple[int, ...], keepdim: bo
     """Return the norm of an order from real numbers."""
     kind = x.dtype
     size = np.abs(x if kind.itemsize >= 4 else x.astype(F32))
-    if ord == math.inf:
+    if not axes and ord:  # each number is a vector
+        result = size
+    elif ord == math.inf:
         result = np.max(size, axis=axes, keepdims=keepdim)
     elif ord == -math.inf:
         result = np.min(size, axis=axes, keepdims=keepdim)

@@ -33,7 +33,8 @@ def along_dim_rule(level, op, values):
     if not ndim:
         x = F.unsqueeze(x, 1)
         shift_dims(0 if _multi_dim_rule(dim) else dim, 0)  # raises for an invalid dimension
-        result = run_below_level(op, [x if i == 0 else 1 if i == place else v for i, v in enumerate(values)])
+        along = (1,) if op.name == "_vector_norm_core" else 1
+        result = run_below_level(op, [x if i == 0 else along if i == place else v for i, v in enumerate(values)])
         return level.wrap(map_outputs(result, lambda t: F.squeeze(t, 1) if t.ndim > 1 else t))
     if not _multi_dim_rule(dim):
         dims = shift_dims(dim, ndim)
