@@ -1,6 +1,6 @@
 """Relative errors of reductions in float32 against float64, over rows of 10 to 1e9 elements, beside PyTorch's.
 
-usage: python benchmarks/accuracy.py [--reference-python PATH] [--most 8] [--only sum,var] [--table FILE]
+usage: python benchmarks/accuracy.py [--reference-python PATH] [--least 1] [--most 8] [--only sum,var] [--table FILE]
 
 Each library and engine runs in a process of its own on the same numbers: NumPy's kernels, engine cc, the device
 "opencl" and, with `--reference-python`, the PyTorch of that environment. An entry is the root mean square of the
@@ -125,13 +125,14 @@ def table(results: dict[str, dict[str, dict[str, float]]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reference-python", help="the Python of an environment with PyTorch")
+    parser.add_argument("--least", type=int, default=1, help="the power of ten of the shortest rows (default: 1)")
     parser.add_argument("--most", type=int, default=8, help="the power of ten of the longest rows (default: 8)")
     parser.add_argument("--only", default=",".join(OPS), help="ops, separated by commas")
     parser.add_argument("--engines", default=",".join(ENGINES), help=f"of {', '.join(ENGINES)}")
     parser.add_argument("--table", help="a file to which the Markdown table is written")
     parser.add_argument("--child", nargs=2, metavar=("LIBRARY", "DEVICE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    ops, sizes = options.only.split(","), list(range(1, options.most + 1))
+    ops, sizes = options.only.split(","), list(range(options.least, options.most + 1))
     if options.child:
         print(json.dumps(measure(*options.child, ops, sizes)))
         return
@@ -143,7 +144,8 @@ def main() -> None:
         python = options.reference_python if library == "torch" else sys.executable
         environment = {**os.environ, "TORCHLITE_CPU_KERNELS": kernels}
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "backends")])
-        command = [python, __file__, "--child", library, device, "--only", options.only, "--most", str(options.most)]
+        sizes_wanted = ["--least", str(options.least), "--most", str(options.most)]
+        command = [python, __file__, "--child", library, device, "--only", options.only, *sizes_wanted]
         done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
         results[engine] = json.loads(done.stdout)
     text = table(results)

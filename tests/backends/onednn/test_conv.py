@@ -141,6 +141,18 @@ def test_transposed(case, counted):
 
 
 @installed
+@pytest.mark.parametrize("case", [SHAPES[0], SHAPES[9], SHAPES[11], SHAPES[18], SHAPES[21]], ids=str)
+def test_the_bias_is_added_by_onednn(case, counted):
+    """A layout of the bias that oneDNN refuses would leave the forward pass to NumPy."""
+    batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
+    x, w = drawn((batch, channels, *size), 0), drawn((filters, channels // groups, *kernel), 1)
+    call = getattr(F, f"conv{len(size)}d")
+    b = torch.from_numpy(drawn((filters,), 2))
+    call(torch.from_numpy(x), torch.from_numpy(w), b, stride, padding, dilation, groups)
+    assert counted
+
+
+@installed
 def test_without_a_bias_and_from_gradients_that_are_one_number(counted):
     case = SHAPES[0]
     assert_close(results(case, bias=False), by_numpy(case, bias=False))
