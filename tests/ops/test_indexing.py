@@ -310,3 +310,42 @@ def test_index_copy_writes_into_the_memory(device, index, dim):
         x.index_copy_(dim, torch.tensor([9], device=device), torch.zeros(shape, device=device))
         base.tolist()  # devices check indices as they run
     assert base.tolist() == before
+
+
+def test_slices_of_a_number(device):
+    """A tensor without dimensions is one slice, whether the source has one dimension or none."""
+    none, one = torch.tensor([], dtype=torch.int64, device=device), torch.tensor([0], device=device)
+    number, vector = torch.tensor(2.0, device=device), torch.tensor([2.0], device=device)
+    for dim in (0, -1):
+        for source in (number, vector):
+            for shape in ((), (1,)):
+                x = torch.zeros(shape, device=device)
+                assert x.index_copy(dim, one, source).item() == x.index_copy_(dim, one, source).item() == 2
+        assert number.index_select(dim, one).item() == 2
+        with pytest.raises(RuntimeError, match="Index to scalar can have only 1 value, got 0"):
+            number.index_select(dim, none)
+        with pytest.raises(RuntimeError, match="Index to scalar can have only 1 value, got 2"):
+            number.to("meta").index_select(dim, one.expand(2).to("meta"))
+
+
+@pytest.mark.parametrize("shapes", [((), (1,)), ((1,), ()), ((3, 4), (2, 5)), ((3, 4), (2, 1)), ((3, 4), (2,))], ids=str)
+def test_slices_of_another_shape_are_refused(device, shapes):
+    """A source is not broadcast to the slices that it is added to."""
+    x, source = (torch.ones(shape, device=device) for shape in shapes)
+    index = torch.zeros(source.shape[0] if source.ndim else 1, dtype=torch.int64, device=device)
+    calls = [lambda: x.index_add(0, index, source)]
+    calls += [lambda kind=kind: x.index_reduce(0, index, source, kind) for kind in ("prod", "mean", "amax", "amin")]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="source tensor shape must match self tensor shape, excluding"):
+            call()
+
+
+def test_slices_and_elements_that_a_source_lacks(device):
+    none, number = torch.tensor([], dtype=torch.int64, device=device), torch.tensor(2.0, device=device)
+    for call in (lambda: number.index_add(-1, none, number), lambda: number.index_reduce(0, none, number, "prod")):
+        with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+            call()
+    zero = torch.tensor(0, device=device)
+    for name in ("scatter", "scatter_add"):
+        with pytest.raises(RuntimeError, match=r"Expected index \[\] to be no larger than self \[\] apart"):
+            getattr(number, name)(0, zero, none.float())

@@ -163,7 +163,7 @@ def check_scatter(
             if other == "src" and 0 < len(its_shape) < ndim:
                 wrap_dim(len(its_shape), len(its_shape))  # PyTorch compares the sizes first, and finds none there
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
-    for axis, n in enumerate(index_shape):
+    for axis, n in enumerate(index_shape or (1,)):
         if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:
             shown = index_shape if source_shape is None else source_shape
             raise RuntimeError(
@@ -177,17 +177,30 @@ def check_index_add(input, dim: int, count: int, source) -> None:
     if input.dtype != source.dtype:
         ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
         raise RuntimeError(f"index_add_(): self ({ours}) and source ({theirs}) must have the same scalar type")
-    given = source.shape[dim] if source.ndim else 1
+    check_slices("index_add_", input.shape, dim, count, source.shape)
+
+
+def check_slices(name: str, shape, dim: int, count: int, source_shape) -> None:
+    """Raise unless a source of `source_shape` has `count` slices along `dim` of an array of `shape`."""
+    given = source_shape[dim] if source_shape else 1
     if count != given:
+        if not source_shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         raise RuntimeError(
-            f"index_add_(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}"
+            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): ({given}), for dim: {dim}"
         )
-    others = [x.shape[:dim] + x.shape[dim + 1 :] if x.ndim else () for x in (input, source)]
-    if input.ndim != source.ndim or others[0] != others[1]:
+    others = [(*sizes[:dim], *sizes[dim + 1 :]) for sizes in (shape, source_shape)]
+    if len(shape) != len(source_shape) or others[0] != others[1]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{list(input.shape)} source.shape = {list(source.shape)}"
+            f"{list(shape)} source.shape = {list(source_shape)}"
         )
+
+
+def check_selected_number(count: int) -> None:
+    """Raise unless one index selects from an array without dimensions."""
+    if count != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count} value(s)")
 
 
 def check_index_vector(name: str, shape: tuple[int, ...], kind: dtype) -> None:

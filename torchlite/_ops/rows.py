@@ -1,7 +1,12 @@
 """Rows that an index reads and writes, and rows repeated by count."""
 
 from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
-from torchlite._dispatch.shape_and_value_checks import check_index_vector, min_and_max
+from torchlite._dispatch.shape_and_value_checks import (
+    check_index_vector,
+    check_selected_number,
+    check_slices,
+    min_and_max,
+)
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX
@@ -14,6 +19,8 @@ def _select_rule(input, dim, index):
     if len(index.shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     count = index.shape[0] if index.shape else 1
+    if not input.shape:
+        check_selected_number(count)
     dim = wrap_dim(dim, len(input.shape))
     return (*input.shape[:dim], count, *input.shape[dim + 1 :]) if input.shape else (), input.dtype
 
@@ -155,11 +162,7 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim] if input.ndim else 1
     check_index_vector("index_reduce_", index.shape, index.dtype)
-    if index.numel() != (source.shape[dim] if source.ndim else 1):
-        raise RuntimeError(
-            f"index_reduce_(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
-            f"({source.shape[dim]}), for dim: {dim}"
-        )
+    check_slices("index_reduce_", input.shape, dim, index.numel(), source.shape)
     low, high = min_and_max(index) if index.numel() else (0, 0)
     if low < 0 or high >= size:
         raise IndexError("index out of range in self")

@@ -11,6 +11,7 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_index_copy,
     check_index_fill,
     check_index_vector,
+    check_selected_number,
     check_one_source,
     check_put,
     check_scatter,
@@ -161,6 +162,7 @@ def index_select(input, dim, index):
     if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
         raise IndexError("index out of range in self")
     if not input.ndim:
+        check_selected_number(index.size)
         return input.copy()
     return xp.take(input, index.reshape(-1), axis=dim)
 
@@ -209,7 +211,7 @@ def write_slices(out, dim, index, source):
     check_index_vector("index_copy_", index.shape, from_np(index.dtype))
     check_index_copy(out, dim, index.size, source)
     check_bounds(index, out.shape[dim] if out.ndim else 1, dim, IndexError, "index_copy_(): ")
-    if index.size == 1 and source.ndim:
+    if index.size == 1 and source.ndim and out.ndim:
         before = (slice(None),) * dim
         out[(*before, index.item())] = source[(*before, 0)]
     else:

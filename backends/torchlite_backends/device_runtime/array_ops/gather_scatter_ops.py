@@ -11,6 +11,7 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_index_copy,
     check_index_fill,
     check_index_vector,
+    check_selected_number,
     check_one_source,
     check_put,
     check_scatter,
@@ -191,6 +192,8 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
 def index_select(input, dim, index):
     check_index_vector("index_select", index.shape, from_np(index.dtype))
     dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        check_selected_number(index.size)
     x = _view_at_least_1d(input)
     out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
     return take_slices(
