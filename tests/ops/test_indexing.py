@@ -328,7 +328,9 @@ def test_slices_of_a_number(device):
             number.to("meta").index_select(dim, one.expand(2).to("meta"))
 
 
-@pytest.mark.parametrize("shapes", [((), (1,)), ((1,), ()), ((3, 4), (2, 5)), ((3, 4), (2, 1)), ((3, 4), (2,))], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((), (1,)), ((1,), ()), ((3, 4), (2, 5)), ((3, 4), (2, 1)), ((3, 4), (2,))], ids=str
+)
 def test_slices_of_another_shape_are_refused(device, shapes):
     """A source is not broadcast to the slices that it is added to."""
     x, source = (torch.ones(shape, device=device) for shape in shapes)

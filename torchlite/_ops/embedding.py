@@ -150,6 +150,8 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of {last}"
         )
+    if offsets.shape[0] > 2 and min_and_max(offsets[1:] - offsets[:-1])[0] < 0:
+        raise RuntimeError("embedding_bag: offsets have to ascend: each is the end of the bag before it")
     if per_sample_weights is None:
         return
     if mode != "sum":

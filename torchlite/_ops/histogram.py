@@ -74,22 +74,22 @@ op(
 )
 
 
-def _histogram_edges(F, column, bins, limits):
+def _histogram_edges(F, column, bins, limits, dimension=0):
     """The bin edges of one dimension: given ones, or `bins` equal bins between limits, by default the data's."""
     if hasattr(bins, "_tl_array"):
         return F.clone(bins)
     bins = operator.index(bins)
     if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dimension}")
     if limits is not None:
         low, high = limits
     else:
         low, high = (float(F.amin(column)), float(F.amax(column))) if column.numel() else (0.0, 1.0)
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
+        raise RuntimeError(f"torch.histogram(): dimension {dimension}'s range [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(
-            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
+            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension {dimension}"
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -98,13 +98,27 @@ def _histogram_edges(F, column, bins, limits):
     return F.cat([inner, F._new_full(column, (1,), high)], 0)
 
 
-def _check_histogram_dtypes(input, bins, weight):
-    """The errors for elements that are neither float32 nor float64, and for edges or weights of another dtype."""
+def _check_histogram_arguments(input, bins, weight):
+    """The errors for elements that are neither float32 nor float64, and for edges or weights of another dtype or shape.
+    `input` has a row for each point.
+    """
     name, given = input.dtype.scalar_name, [b for b in bins if hasattr(b, "_tl_array")]
     wanted = _C_NAMES.get(input.dtype.name, input.dtype.name)
     if not given and input.dtype.name not in ("float32", "float64"):
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{name}'")
-    for i, edges in enumerate(given):
+    for i, edges in enumerate(bins):
+        if not hasattr(edges, "_tl_array"):
+            continue
+        if edges.ndim != 1:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have one dimension, but got {edges.ndim} dimensions in the "
+                f"bins tensor for dimension {i}"
+            )
+        if not edges.numel():
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+                f"for dimension {i}"
+            )
         if edges.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
@@ -115,8 +129,22 @@ def _check_histogram_dtypes(input, bins, weight):
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
             f"dtype, but got input({wanted}), and weight({_C_NAMES.get(weight.dtype.name, weight.dtype.name)})"
         )
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with shape "
+            f"{list(weight.shape)}"
+        )
     if input.dtype.name not in ("float32", "float64"):
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{name}'")
+
+
+def _check_range(range, columns):
+    if range is not None and len(range) != 2 * columns:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {columns}-dimensional histogram range should have {2 * columns} elements, but "
+            f"got {len(range)}"
+        )
 
 
 def _to_density(F, hist, edges):
@@ -149,8 +177,11 @@ def histogram(F, input, bins, range, weight, density):
     See also:
         `torch.histogramdd`, `torch.histc`.
     """
-    _check_histogram_dtypes(input, [bins], weight)
     flat = input.reshape(-1)
+    if weight is not None:
+        weight = weight.reshape(-1)
+    _check_histogram_arguments(flat.reshape(-1, 1), [bins], weight)
+    _check_range(range, 1)
     edges = [_histogram_edges(F, flat.detach(), bins, range)]
     hist = F._histogram_counts(flat.reshape(-1, 1), edges, weight)
     return to_named_tuple("histogram", (_to_density(F, hist, edges) if density else hist, edges[0]))
@@ -182,14 +213,17 @@ def histogramdd(F, input, bins, range, weight, density):
     See also:
         `torch.histogram`.
     """
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     columns = input.shape[-1]
     each = [bins] * columns if isinstance(bins, int) else list(bins)
     if len(each) != columns:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    _check_histogram_dtypes(input, each, weight)
-    points = input.reshape(-1, columns)
+    _check_histogram_arguments(input, each, weight)
+    _check_range(range, columns)
+    points = input.reshape(math.prod(input.shape[:-1]), columns)
     limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
-    edges = [_histogram_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
+    edges = [_histogram_edges(F, points[:, i].detach(), b, limits[i], i) for i, b in enumerate(each)]
     hist = F._histogram_counts(points, edges, weight)
     return to_named_tuple("histogramdd", (_to_density(F, hist, edges) if density else hist, tuple(edges)))
 

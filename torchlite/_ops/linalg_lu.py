@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shape_and_value_checks import unwrap_batched
+from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import int32, int64
 from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
 from ._linalg_common import (
@@ -238,8 +239,17 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
+    if LU_data.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+        )
     m, n = LU_data.shape[-2:]
     k = min(m, n)
+    if unpack_pivots and tuple(LU_pivots.shape) != (*LU_data.shape[:-2], k):
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected LU_pivots to have shape {[*LU_data.shape[:-2], k]}, but got pivots with shape "
+            f"{list(LU_pivots.shape)} instead"
+        )
     empty = LU_data.new_empty((0,))
     permutation = F._permutation_matrix(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
     if not unpack_data:
@@ -315,6 +325,13 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
             f"and B of type {B.dtype.scalar_name} instead"
         )
     n = LU.shape[-1]
+    if pivots.shape[-1:] != (n,):
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if pivots.shape != LU.shape[:-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
     if B.shape[-2 if left else -1] != n:
         equation = "AX = B" if left else "XA = B"
         raise RuntimeError(
@@ -496,13 +513,27 @@ def linalg_ldl_solve(F, LD, pivots, B, hermitian):
         `torch.linalg.ldl_factor`.
     """
     name = "torch.linalg.ldl_solve"
-    check_square(name, LD, "LD")
-    if B.ndim < 2:
-        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead")
+    check_square(name, LD)
+    rows = B.shape[wrap_dim(-2, B.ndim)]
     if LD.dtype is not B.dtype:
         raise RuntimeError(
-            f"{name}: Expected B to have dtype {LD.dtype.scalar_name} but got {B.dtype.scalar_name} instead"
+            f"Expected b and A to have the same dtype, but found b of type {B.dtype.scalar_name} and A of type "
+            f"{LD.dtype.scalar_name} instead."
         )
+    n = LD.shape[-1]
+    if rows != n:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by "
+            f"{B.shape[-1]}"
+        )
+    if pivots.shape != LD.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    if pivots.dtype.category != 1:
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {pivots.dtype.scalar_name}")
+    broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     if not pivots.is_meta:
         rows = pivots.detach()
         rows = unwrap_batched(rows.flatten(0, -2) if rows.ndim > 1 else rows.reshape(1, -1))

@@ -183,6 +183,11 @@ def _check_padding_mode(input, pad, mode):
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
+    if mode != "circular" and not all(input.shape[1 if input.ndim == count + 2 else 0 :]):
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
     made_sizes = [input.shape[input.ndim - 1 - i] + pad[2 * i] + pad[2 * i + 1] for i in range(count)]
     for i in range(count):
         dim = input.ndim - 1 - i

@@ -728,20 +728,20 @@ def affine_grid(F, theta, size, align_corners):
     """
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    size = tuple(map(operator.index, size))
+    given, size = size, tuple(map(operator.index, size))
     if len(size) not in (4, 5):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-            f"{size}."
+            f"{given}."
         )
     count = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (count, count + 1):
         raise ValueError(
-            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {size}. Got "
+            f"Expected a batch of {count}D affine matrices of shape Nx{count}x{count + 1} for size {given}. Got "
             f"torch.Size({list(theta.shape)})."
         )
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {given}")
     if align_corners and min(size[2:]) == 1:
         warnings.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "

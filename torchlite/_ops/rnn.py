@@ -5,6 +5,7 @@ the states run step by step. The dense LSTM layer is a separate record with a ba
 """
 
 from torchlite._dispatch import composite, op
+from torchlite._dispatch.shapes import wrap_dim
 from torchlite._tensor import Tensor
 
 # --- one step -------------------------------------------------------------------------------------
@@ -38,9 +39,16 @@ def _gru_update(F, from_input, from_state, h):
 
 
 def _check_cell(input, h, weight_ih, weight_hh, gates):
+    for tensor in (input, weight_ih, weight_hh):
+        wrap_dim(1, tensor.ndim)
     if input.shape[1] != weight_ih.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {weight_ih.shape[1]}")
     hidden = weight_hh.shape[1]
+    for name, weight in (("weight_ih", weight_ih), ("weight_hh", weight_hh)):
+        if weight.shape[0] != gates * hidden:
+            raise RuntimeError(
+                f"{name} first dim must be {gates} * hidden_size = {gates * hidden}, but got {weight.shape[0]}"
+            )
     for place, state in enumerate(h):
         if input.shape[0] != state.shape[0]:
             raise RuntimeError(

@@ -218,6 +218,8 @@ def repeat_interleave(F, input, repeats, dim, output_size):
         wide = F.unsqueeze(input, dim + 1).expand(*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
         wide = wide.reshape(*input.shape[:dim], input.shape[dim] * repeats, *input.shape[dim + 1 :])
         return _check_output_size(copy_if_aliased(F, wide, input), output_size, dim)
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
         repeats = repeats.reshape(1).expand(input.shape[dim])
     elif repeats.ndim == 1 and repeats.shape[0] != input.shape[dim]:
@@ -230,8 +232,5 @@ def repeat_interleave(F, input, repeats, dim, output_size):
 
 def _check_output_size(result, output_size, dim):
     if output_size is not None and result.shape[dim] != output_size:
-        raise RuntimeError(
-            f"Allocated size does not match required size: output_size {output_size}, but repeats sum to "
-            f"{result.shape[dim]}"
-        )
+        raise RuntimeError("allocated size does not match required size")
     return result
