@@ -512,3 +512,58 @@ def test_unsigned_products_take_negative_factors(device):
             torch.addmm(m, m, m, alpha=factor)
         with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
             torch.addr(m, m[0], m[0], alpha=factor)
+
+
+def _int32(*numbers):
+    return torch.tensor(numbers, dtype=torch.int32)
+
+
+SIZES_THAT_DO_NOT_FIT = {
+    "offsets beyond the indices": (
+        lambda: torch.nn.functional.embedding_bag(torch.tensor([1, 2, 3]), torch.ones(9, 2), torch.tensor([0, 50, 2])),
+        "offsets have to ascend",
+    ),
+    "pivots of ldl_solve": (
+        lambda: torch.linalg.ldl_solve(torch.eye(3), _int32(1, 2), torch.eye(3)),
+        r"Expected LD.shape\[:-1\] and pivots.shape to be the same",
+    ),
+    "floats as pivots": (
+        lambda: torch.linalg.ldl_solve(torch.eye(3), torch.tensor([1.0, 2.0, 3.0]), torch.eye(3)),
+        "Expected pivots to be integers. Got Float",
+    ),
+    "right-hand side of ldl_solve": (
+        lambda: torch.linalg.ldl_solve(torch.eye(3), _int32(1, 2, 3), torch.ones(2, 2)),
+        "each A matrix is 3 by 3 but each b matrix is 2 by 2",
+    ),
+    "pivots of lu_solve": (
+        lambda: torch.linalg.lu_solve(torch.eye(3), _int32(1, 2), torch.eye(3)),
+        "Number of pivots per batch should be same",
+    ),
+    "pivots of lu_unpack": (lambda: torch.lu_unpack(torch.eye(3), _int32(1, 2)), r"LU_pivots to have shape \[3\]"),
+    "weights of points": (
+        lambda: torch.histogramdd(torch.ones(4, 2), [2, 2], weight=torch.ones(2, 2)),
+        r"input with shape \[4, 2\] and weight with shape \[2, 2\]",
+    ),
+    "range of a histogram": (
+        lambda: torch.histogramdd(torch.ones(4, 2), [2, 2], range=[0.0, 1.0]),
+        "range should have 4 elements, but got 2",
+    ),
+    "weight of a cell": (
+        lambda: torch.gru_cell(torch.ones(2, 3), torch.ones(2, 4), torch.ones(11, 3), torch.ones(12, 4)),
+        r"weight_ih first dim must be 3 \* hidden_size = 12, but got 11",
+    ),
+    "no pixels to repeat": (
+        lambda: torch.nn.functional.pad(torch.ones(1, 1, 0, 2), (1, 1, 1, 1), mode="replicate"),
+        "possibly 0 batch size and other non-zero dimensions",
+    ),
+    "repeats of two dimensions": (
+        lambda: torch.repeat_interleave(torch.tensor([1, 2]), torch.tensor([[1, 2]])),
+        "repeats must be 0-dim or 1-dim tensor",
+    ),
+}
+
+
+@pytest.mark.parametrize("call, words", SIZES_THAT_DO_NOT_FIT.values(), ids=SIZES_THAT_DO_NOT_FIT)
+def test_sizes_that_do_not_fit_are_refused(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call()

@@ -75,7 +75,8 @@ FUNCTION R s_quantile_tail(R p) {{
 }}
 FUNCTION R s_erfinv(R x) {{
     R a = fabs(x);
-    if (a <= 0.85) return x * ({0.5 * math.sqrt(0.5)!r} * s_quantile_ratio(x * 0.5));  // one product: x may be subnormal
+    // One product, as x may be subnormal.
+    if (a <= 0.85) return x * ({0.5 * math.sqrt(0.5)!r} * s_quantile_ratio(x * 0.5));
     return {math.sqrt(0.5)!r} * copysign(s_quantile_tail((1 - a) * 0.5), x);
 }}
 FUNCTION R s_ndtri(R p) {{

@@ -11,11 +11,11 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_index_copy,
     check_index_fill,
     check_index_vector,
-    check_selected_number,
     check_one_source,
     check_put,
     check_scatter,
     check_selected,
+    check_selected_number,
     check_written_slice,
 )
 from torchlite._dispatch.shapes import wrap_dim
