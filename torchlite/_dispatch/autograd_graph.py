@@ -181,15 +181,6 @@ def view_meta(source, kind: str | None = None) -> tuple:
     return (base, GLOBALS["HISTORY_COUNTER"]) if kind is None else (base, GLOBALS["HISTORY_COUNTER"], kind)
 
 
-def mark_unrecorded_view(source, result) -> None:
-    """Mark a view that was created while this thread does not record. `result` may be None."""
-    found = result._tl_meta
-    if found is not None:
-        result._tl_meta = (found[0], found[1], "inference" if MODE.inference else "no_grad")
-        if source._tl_node is not None and result.dtype.category >= 2:
-            result._tl_node = REQUIRES_GRAD_DETACHED
-
-
 def is_inference(tensor) -> bool:
     """True if the tensor, or the base of the view, was created in inference mode."""
     found = tensor._tl_meta

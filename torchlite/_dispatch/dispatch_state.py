@@ -64,6 +64,7 @@ GLOBALS: dict[str, Any] = {
     "MODE": MODE,
     "NO_GRAD": NO_GRAD,
     "LEAF": LEAF,
+    "REQUIRES_GRAD_DETACHED": REQUIRES_GRAD_DETACHED,
     "SEQUENCE": SEQUENCE,
     "new": object.__new__,
     # Number of elements of an op's first tensor from which the kernel for large arrays is used.

@@ -23,7 +23,6 @@ from .autograd_graph import (
     bump_version,
     edge_shape,
     gradient_edge,
-    mark_unrecorded_view,
     raise_freed_error,
     version_of,
     view_meta,
@@ -329,7 +328,8 @@ def _wrong_self_error(dunder: str, value) -> TypeError:
 
 
 _OPERANDS: set = {int, float, bool, complex}
-_PLAIN: set = {*_OPERANDS, type(None)}  # classes of arguments that have no `__torch_function__` of their own
+# Classes of arguments that have no `__torch_function__` of their own.
+_PLAIN: set = {*_OPERANDS, type(None), slice, type(...)}
 
 
 def _is_operand(value) -> bool:
@@ -384,7 +384,6 @@ GLOBALS.update(
     are_plain_tensors=call.are_plain_tensors,
     finish_unrecorded=call.finish_unrecorded,
     refuse_gradient=call.refuse_gradient,
-    mark_unrecorded_view=mark_unrecorded_view,
     check_before_write=autograd_graph.check_before_write,
     view_meta=view_meta,
     translate_error=error_translation.translate_error,

@@ -59,25 +59,28 @@ def reduced_shape(shape, dim, keepdim: bool = False) -> tuple[int, ...]:
 
 def infer_size(shape, numel: int) -> tuple[int, ...]:
     """`shape` with its -1 filled in for `numel` elements. RuntimeError when that cannot be."""
-    shape = tuple(operator.index(n) for n in shape)
-    unknown = [d for d, n in enumerate(shape) if n == -1]
-    known = 1
+    shape = tuple(map(operator.index, shape))
+    known, unknown = 1, None
     for d, n in enumerate(shape):
-        if n < -1:
+        if n >= 0:
+            known *= n
+        elif n < -1:
             raise RuntimeError(f"invalid shape dimension {n} at index {d} of shape {list(shape)}")
-        known *= 1 if n == -1 else n
-    if len(unknown) > 1:
-        raise RuntimeError("only one dimension can be inferred")
-    if unknown:
-        if known == 0 and numel == 0:
-            raise RuntimeError(
-                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension "
-                "size -1 can be any value and is ambiguous"
-            )
-        if known and numel % known == 0:
-            return shape[: unknown[0]] + (numel // known,) + shape[unknown[0] + 1 :]
-    elif known == numel:
-        return shape
+        elif unknown is not None:
+            raise RuntimeError("only one dimension can be inferred")
+        else:
+            unknown = d
+    if unknown is None:
+        if known == numel:
+            return shape
+    elif known:
+        if numel % known == 0:
+            return (*shape[:unknown], numel // known, *shape[unknown + 1 :])
+    elif numel == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
+        )
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 

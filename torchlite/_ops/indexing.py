@@ -87,6 +87,7 @@ set_index = op(
 
 _PLAIN_TENSOR_CLASSES = (Tensor, GLOBALS["Parameter"])
 _BASIC = (int, slice, type(None), type(...))
+_PLAIN = GLOBALS["PLAIN"]  # classes without `__torch_function__` of their own
 
 
 def _getitem_view(tensor: Tensor, index):
@@ -106,7 +107,10 @@ def _getitem_copy(tensor: Tensor, index):
 def _override(name: str, *args):
     """The result of `__torch_function__` of a tensor, of one in its index, or of a value; else NotImplemented."""
     index = args[1] if args[1].__class__ in (tuple, list) else (args[1],)
-    return call_override(getattr(Tensor, name), args, None, (args[0], *index, *args[2:]))
+    relevant = (args[0], *index, *args[2:])
+    if _PLAIN.issuperset(map(type, relevant)):
+        return NotImplemented
+    return call_override(getattr(Tensor, name), args, None, relevant)
 
 
 def getitem(tensor: Tensor, index):

@@ -23,7 +23,7 @@ from .integer_gemm import integer_matmul, is_worthwhile
 MAX_GEMV_SIZE, MAX_GEMM_WORK = 9216, 1 << 18
 # Minimum multiplications of a single row's product for an engine: two threads read 4 MiB in 0.55 of the time, but 1 MiB
 # in the third-level cache in no less, for BLAS reads 70 GB/s there.
-_ROW = 1 << 20
+LEAST_ROW = 1 << 20
 SMALL = math.isqrt(MAX_GEMV_SIZE)  # matrices of fewer elements each need fewer multiplications
 # Minimum multiplications of a part, minimum rows or columns of it, and maximum number of parts. BLAS copies the other
 # matrix for each of them: four parts on two threads ran at 155 to 180 GFLOP/s, eight at 140 to 170, eighteen at 135
@@ -92,7 +92,7 @@ def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
         return _multiply_integers(a, b) if bias is None else _add_bias(bias, _multiply_integers(a, b))
     if work <= MAX_GEMM_WORK and rows > 1 and size > len(b):
         return a.dot(b) if bias is None else _add_bias(bias, a.dot(b))
-    if rows == 1 and work >= _ROW and native_gemm.row is not None:
+    if rows == 1 and work >= LEAST_ROW and native_gemm.row is not None:
         out = native_gemm.row(a, b, bias)
         if out is not None:
             return out

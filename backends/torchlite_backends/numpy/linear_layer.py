@@ -8,6 +8,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .deterministic_gemm import (
+    LEAST_ROW,
     MAX_GEMM_WORK,
     MAX_GEMV_SIZE,
     deterministic_dot,
@@ -39,20 +40,19 @@ def linear(input, weight, bias=None):
     # Then single rows, as when text is generated: calls around the product take as long as one of 256 by 256.
     if (
         dtype is F32
-        and bias is not None
         and weight.dtype is F32
-        and bias.dtype is F32
         and weight.ndim == 2
         and input.ndim
         and input.size == input.shape[-1] == weight.shape[1]
-        and bias.shape == weight.shape[:1]
-        and MAX_GEMV_SIZE <= weight.size < native_gemm.least
-        and native_gemm.row is None
+        and MAX_GEMV_SIZE <= (size := weight.size) < native_gemm.least
+        and (size < LEAST_ROW or native_gemm.row is None)
+        and (bias is None or bias.dtype is F32 and bias.shape == weight.shape[:1])
     ):
-        with single_threaded:
-            out = input.reshape(1, -1).dot(weight.T)
-        np.add(out, bias, out)
-        return out if input.ndim == 2 else out.reshape(input.shape[:-1] + bias.shape)
+        shape = input.shape
+        out = single_threaded.dot(input if len(shape) == 2 else input.reshape(1, -1), weight.T)
+        if bias is not None:
+            np.add(out, bias, out)
+        return out if len(shape) == 2 else out.reshape(*shape[:-1], -1)
     if dtype is not weight.dtype and dtype != weight.dtype:
         raise RuntimeError("expected m1 and m2 to have the same dtype")
     if bias is not None and bias.dtype is not dtype and bias.dtype != dtype:

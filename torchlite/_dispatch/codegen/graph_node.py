@@ -42,8 +42,12 @@ def write_unrecorded(source: Source, case: FastPathCase) -> None:
     op = case.op
     if op.tags & (VIEW | MAYBE_VIEW) and not op.tags & NONDIFF:
         source.comment("Without recording a view is marked as made so.")
-        with source.block("if NO_GRAD and not MODE.grad:"):
-            source.line(f"mark_unrecorded_view({op.params[0].name}, result_)")
+        viewed = " and result_._tl_meta is not None" if op.tags & MAYBE_VIEW else ""
+        with source.block(f"if NO_GRAD and not MODE.grad{viewed}:"):
+            kind = "'inference' if MODE.inference else 'no_grad'"
+            source.write(Listing("result_._tl_meta = (", ["result_._tl_meta[0]", "HISTORY_COUNTER", kind]))
+            with source.block(f"if {_write_node(case.tensors[0])} is not None and result_.dtype.category >= 2:"):
+                source.line("result_._tl_node = REQUIRES_GRAD_DETACHED")
     source.comment("Inference mode marks tensors, and the history of an input may have come late.")
     values = Listing("[", [p.name for p in op.params], "]")
     with source.block("if STALE_VIEW_CHECKS:"):

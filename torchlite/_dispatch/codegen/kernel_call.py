@@ -116,8 +116,9 @@ def _write_view(source: Source, case: FastPathCase) -> None:
     kept = [
         f"({viewed}, HISTORY_COUNTER) if (meta_ := {viewed}._tl_meta) is None",
         "or meta_.__class__ is AutogradMeta and meta_.base is None",
-        "else (meta_[0], HISTORY_COUNTER) if meta_.__class__ is tuple and len(meta_) == 2",
-        f"else view_meta({viewed})",
+        f"else view_meta({viewed}) if meta_.__class__ is not tuple",
+        "else (meta_[0], HISTORY_COUNTER) if len(meta_) == 2",
+        "else (meta_[0], HISTORY_COUNTER, meta_[2])",
     ]
     if not case.op.tags & MAYBE_VIEW:
         source.comment("It is a view: of the input, or of what the input is a view of.")
