@@ -535,7 +535,8 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
                     if len(shape) < 4:  # none is channels last
                         return out
                     for a in args[0]:
-                        if row_major(a) and 1 not in a.shape or not suggests_channels_last(a.shape, strides_of(a)):
+                        steps = a.strides  # channels do not lie innermost, or the whole test tells
+                        if 0 < steps[-1] < steps[1] or not suggests_channels_last(a.shape, strides_of(a)):
                             return out
             return with_strides(table, out, rule.strides(args, out, 0))
         if out.__class__ is tuple:

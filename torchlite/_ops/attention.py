@@ -221,20 +221,22 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
             attn_mask = F.logical_and(attn_mask, F.logical_not(later))
         else:
             attn_mask = F.where(later, F._full_like(attn_mask, MINUS_INF), attn_mask)
+    q, k, v = tuple(query.shape), tuple(key.shape), tuple(value.shape)
     if scale is None:
-        scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
-    if enable_gqa and not query.shape[-3] == key.shape[-3] == value.shape[-3]:
-        heads, key_heads, value_heads = query.shape[-3], key.shape[-3], value.shape[-3]
+        scale = 1.0 / math.sqrt(q[-1]) if q[-1] else 1.0
+    if enable_gqa and not q[-3] == k[-3] == v[-3]:
+        heads, key_heads, value_heads = q[-3], k[-3], v[-3]
         if heads % key_heads or heads % value_heads:
             raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
         key = key.repeat_interleave(heads // key_heads, -3)
         value = value.repeat_interleave(heads // value_heads, -3)
+        k, v = tuple(key.shape), tuple(value.shape)
     if (
         attn_mask is not None
-        and not _broadcasts_within(attn_mask.shape, (*query.shape[:-1], key.shape[-2]))
-        or query.shape[-1] != key.shape[-1]
-        or query.shape[:-2] != key.shape[:-2]
-        or key.shape[:-1] != value.shape[:-1]
+        and not _broadcasts_within(tuple(attn_mask.shape), (*q[:-1], k[-2]))
+        or q[-1] != k[-1]
+        or q[:-2] != k[:-2]
+        or k[:-1] != v[:-1]
     ):
         _sdpa_shape_fn(query, key, value, attn_mask)  # not every kernel looks
     if is_fused:

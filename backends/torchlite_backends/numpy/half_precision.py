@@ -70,9 +70,8 @@ def run_in_float32(kernel):
             return native_halves.number(name, *args, out)
         return look_up(name, widened, args, out)
 
-    @functools.wraps(kernel)
     def call(*args, **kwargs):
-        if takes_number and not kwargs and _is_half_and_number(args):
+        if not kwargs and _is_half_and_number(args):
             out = with_number(args)
             if out is not None:
                 return out
@@ -87,8 +86,8 @@ def run_in_float32(kernel):
 
     def widened(*args, **kwargs):
         first = args[0]
-        if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and not kwargs:
-            return kernel(*args)
+        if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and kwargs.get("dtype") is None:
+            return kernel(*args, **kwargs)
         half = find_common_half_dtype(args)
         if kwargs.get("dtype") is not None:
             to = kwargs["dtype"].np
@@ -99,6 +98,7 @@ def run_in_float32(kernel):
             return kernel(*args, **kwargs)
         return to_half(kernel(*[to_float32(a, half) for a in args], **kwargs), half)
 
+    call = functools.wraps(kernel)(call if takes_number else widened)
     call.write = write
     return call
 
