@@ -38,9 +38,10 @@ def compile_tensor_guard(
     """Return a function that checks that argument tensors and held tensors are as captured. `varying` gives, by
     position in `outside`, size ranges of dynamic dimensions. The tensors at `constants` have a test of their own.
     """
-    space: dict[str, Any] = {"LEAF": LEAF}
+    space: dict[str, Any] = {"LEAF": LEAF, "root_of": root_meta_of}
     tests = []
-    firsts, twins = version_counter_groups(outside), dict[int, int]()
+    twins: dict[int, int] = {}
+    groups = _VersionGroups(outside, sources, captured) if captured.bumps else None
     for i, tensor in enumerate(tensors):
         first = next(j for j, other in enumerate(tensors) if other is tensor)
         source_index = next((k for k, s in enumerate(sources) if s.held is tensor), None)
@@ -49,12 +50,14 @@ def compile_tensor_guard(
         elif source_index is not None:
             tests.append(f"t{i} is held{source_index}")
     for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
-        if k in constants and not captured.bumps:
-            continue
         name = source.text(k)
         if source.held is not None:
             space[f"held{k}"] = tensor
-        tests += _tensor_test_expressions(name, str(k), tensor, space)
+        counters = [] if groups is None else groups.test_expressions(k)
+        if k in constants:
+            tests += counters
+            continue
+        tests += _tensor_test_expressions(name, str(k), tensor, space) + counters
         sizes = None if varying is None or source.argument < 0 else varying[k]
         tests += (
             _layout_test_expressions(name, str(k), tensor, space)
@@ -64,8 +67,6 @@ def compile_tensor_guard(
         twin = twins.setdefault(id(tensor._tl_array), k)
         if twin != k:
             tests.append(f"{name}._tl_array is {sources[twin].text(twin)}._tl_array")
-        if captured.bumps:
-            tests += _version_group_test_expressions(k, firsts, sources, space)
         if captured.reads_gradients and (tensor._tl_node is LEAF or captured.gradients[k] is not None):
             is_used = -1 - k in captured.program.inputs and sizes is None
             tests.append(_gradient_test_expression(name, captured.gradients[k], is_used, space))
@@ -110,18 +111,35 @@ def _size_test_expressions(name: str, tensor: Any, varying: dict) -> list[str]:
     return tests
 
 
-def _version_group_test_expressions(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
-    """Return checks that tensors with a shared version counter still share it, and others do not."""
-    space["root_of"], name = root_meta_of, sources[k].text(k)
-    first = firsts[k]
-    if first < k:
-        return [f"root_of({name}) is root_of({sources[first].text(first)})"]
-    given = sources[k].argument >= 0
-    return [
-        f"root_of({name}) is not root_of({sources[j].text(j)})"
-        for j in range(k)
-        if (given or sources[j].argument >= 0) and firsts[j] == j
-    ]
+class _VersionGroups:
+    """Writes checks that tensors with a shared version counter still share it, and do not share one that the call
+    changes with others.
+    """
+
+    def __init__(self, outside: list, sources: list[TensorSource], captured: CapturedCall) -> None:
+        self.firsts, self.sources = version_counter_groups(outside), sources
+        groups = range(len(outside)) if min(captured.bumps, default=0) < 0 else captured.bumps  # below 0: gradients
+        self.written = {self.firsts[i] for i in groups}
+        self._names: dict[int, str] = {}  # of the counters that earlier checks have looked up
+
+    def test_expressions(self, k: int) -> list[str]:
+        firsts, sources = self.firsts, self.sources
+        first = firsts[k]
+        if first < k:
+            return [f"{self._counter(k)} is {self._counter(first)}"]
+        given, written = sources[k].argument >= 0, k in self.written
+        return [
+            f"{self._counter(k)} is not {self._counter(j)}"
+            for j in range(k)
+            if (given or sources[j].argument >= 0) and firsts[j] == j and (written or j in self.written)
+        ]
+
+    def _counter(self, place: int) -> str:
+        """Return the expression of a tensor's counter, which the first one keeps in a variable."""
+        if place in self._names:
+            return self._names[place]
+        self._names[place] = f"root{place}"
+        return f"(root{place} := root_of({self.sources[place].text(place)}))"
 
 
 def _gradient_test_expression(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
