@@ -366,6 +366,61 @@ def test_a_written_buffer_is_no_constant(device):
         assert [both(x).item() for _ in range(3)] == [2, 4, 6]
 
 
+def test_arguments_in_the_memory_of_the_function_s_tensors(device):
+    """A view of the written buffer, which the call must see changed, and one of the constant weight."""
+
+    class Counter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(2))
+            self.scale = nn.Parameter(torch.full((2,), 2.0))
+
+        def forward(self, x, y):
+            self.total.add_(x * self.scale)
+            return x + 1, y * self.total
+
+    plain, module = Counter().to(device), Counter().to(device)
+    both = torch.compile(module)
+    with torch.no_grad():
+        for kind in (None,) * 6 + ("total", "scale", None, "scale", "total", None):
+            x = torch.tensor([1.0, -3.0], device=device)
+            views = [x if kind is None else getattr(m, kind)[:] for m in (plain, module)]
+            want, got = (f(view if kind == "total" else x, view) for f, view in zip((plain, both), views, strict=True))
+            for a, b in zip((*want, plain.total, views[0]), (*got, module.total, views[1]), strict=True):
+                torch.testing.assert_close(b, a)
+            assert views[0]._version == views[1]._version and plain.total._version == module.total._version
+
+
+@pytest.mark.parametrize("change", ["cell", "name", "builtin", "hook"])
+def test_changed_reads(change):
+    """A variable of a closure, names that functions of one module read, and a name that hides a builtin."""
+    space = {"torch": torch, "first": 2.0, "second": 3.0, "__name__": "program"}
+    exec("def double(x): return x * first + second\ndef size(x): return abs(x) - first", space)
+    double, size, offset, module = space["double"], space["size"], 1.0, nn.Linear(2, 2)
+
+    def total(x):
+        return module(double(x) + size(x)) + offset
+
+    both, x = torch.compile(total), torch.tensor([1.0, -2.0])
+    with torch.no_grad():
+        for _ in range(6):
+            torch.testing.assert_close(both(x), total(x))
+        if change == "cell":
+            offset = 5.0
+        elif change == "name":
+            space["first"] = 4.0
+        elif change == "builtin":
+            space["abs"] = torch.exp
+        else:
+            module.register_forward_hook(lambda module, args, out: out * 2)
+        for _ in range(3):
+            torch.testing.assert_close(both(x), total(x))
+        if change == "cell":
+            del offset
+            with pytest.raises(NameError, match="offset"):
+                both(x)
+
+
 def test_a_weight_as_argument(device):
     both = torch.compile(lambda module, weight: module(weight.mul_(2)).sum())
     module = nn.Linear(2, 2).to(device)
