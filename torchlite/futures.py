@@ -133,6 +133,10 @@ class Future(Generic[_T]):
             self._value, self._error, self._done = value, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._condition.notify_all()
+        if callbacks:
+            self._run_callbacks(callbacks)
+
+    def _run_callbacks(self, callbacks: list[Callable[[Future], Any]]) -> None:
         for callback in callbacks:
             callback(self)
 

@@ -55,3 +55,20 @@ def waits():
     sys.stdout.write("started\n")
     sys.stdout.flush()
     time.sleep(60)
+
+
+def waits_for_a_world_of_two(folder):
+    """The rank and the size, once there are two; rank 1 fails at the first time."""
+    rank, size = os.environ["RANK"], os.environ["WORLD_SIZE"]
+    if size == "1":
+        Path(folder, "alone").touch()
+        time.sleep(60)
+    failed, again = Path(folder, "failed"), Path(folder, "again")
+    if rank == "1":
+        if not failed.exists():
+            failed.touch()
+            sys.exit(3)
+        again.touch()
+    while not again.exists():
+        time.sleep(0.05)
+    return f"{rank} of {size}"

@@ -150,6 +150,10 @@ def train_by_transformers(config):
     report(trainers.with_transformers(".", prepare_trainer))
 
 
+def train_by_accelerate(config):
+    report(trainers.with_accelerate("."))
+
+
 def fit_trainer(name, loop, folder):
     result = TorchTrainer(
         loop, scaling_config=ScalingConfig(num_workers=2), run_config=RunConfig(name=name, storage_path=folder)
@@ -188,6 +192,7 @@ def main():
         "batches of ray.data": lambda: fit("batches", "batches", folder),
         "ddp, killed": lambda: fit("killed", "rows", folder, kill=3),
         "fsdp, killed": lambda: fit("killed_fsdp", "fsdp", folder, kill=2),
+        "accelerate": lambda: fit_trainer("accelerate", train_by_accelerate, folder),
         "lightning": lambda: fit_trainer("lightning", train_by_lightning, folder),
         "transformers": lambda: fit_trainer("transformers", train_by_transformers, folder),
         "tune": lambda: tuned(folder),

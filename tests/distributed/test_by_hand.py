@@ -202,6 +202,52 @@ def test_a_world_without_rank_0():
     assert codes == [1] and "The client socket has timed out after 3000ms" in outputs[0], outputs
 
 
+@pytest.mark.night
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_rank_that_comes_late(late):
+    address = f"localhost:{free_port()}"
+    first = begin("tcp", address, 1 - late, 2)
+    time.sleep(5)
+    check_losses(*end([first, begin("tcp", address, late, 2)]))
+
+
+def begin_training(address, **options):
+    """Two ranks that have joined, and train until something ends them."""
+    started = [begin("tcp", address, rank, 2, steps=200_000, **options) for rank in range(2)]
+    for process in started:
+        assert any(line.startswith("joined") for line in process.stdout), "it ended before it joined"
+    return started
+
+
+def test_a_second_world_on_a_port():
+    """It gets errors at once, and the first world goes on."""
+    address = f"localhost:{free_port()}"
+    first = begin_training(address)
+    try:
+        codes, outputs = end([begin("tcp", address, rank, 2, seconds=300) for rank in range(2)])
+        assert codes == [1, 1], outputs
+        assert "address already in use" in outputs[0].lower(), outputs[0]
+        assert re.search(rf"is complete, with process {first[1].pid} on \S+ as rank 1: ", outputs[1]), outputs[1]
+        assert [process.poll() for process in first] == [None, None]
+    finally:
+        for process in first:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.night
+def test_a_rank_that_is_restarted():
+    """The new process cannot join, and the other rank ends by its timeout."""
+    address = f"localhost:{free_port()}"
+    first = begin_training(address, seconds=20)
+    first[1].kill()
+    began = time.monotonic()
+    codes, outputs = end([begin("tcp", address, 1, 2, seconds=300), *first])
+    assert codes[0] == 1 and codes[1] not in (0, None) and time.monotonic() - began < 60, outputs
+    assert re.search(r"a process that was restarted cannot join it again", outputs[0]), outputs[0]
+    assert "DistBackendError" in outputs[1], outputs[1]
+
+
 def test_the_environment_must_name_the_master(monkeypatch):
     for name in ("MASTER_ADDR", "MASTER_PORT", "PMI_RANK"):
         monkeypatch.delenv(name, raising=False)

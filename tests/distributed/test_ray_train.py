@@ -49,6 +49,6 @@ def test_two_workers(tmp_path):
 @pytest.mark.night
 def test_all(tmp_path):
     lines = {line["name"]: line["resumed"] for line in run(tmp_path, seconds=900)}
-    assert len(lines) == 10
+    assert len(lines) == 11
     # A report that the controller had not registered is lost with the worker.
     assert lines.pop("ddp, killed") in (1, 2, 3) and lines.pop("fsdp, killed") in (1, 2) and not any(lines.values())

@@ -3,8 +3,9 @@
     python -m tests.hosts.slow_link
 
 Two ranks on two namespaces train the GPT of benchmarks/_distributed_ddp.py on bytes of this project's documentation.
-A link of `--rate` is the kernel's (tc tbf). Late and lost packets are those of late_link.py. The time of a step is the
-median of a run, and the least of several runs in turns. That to the loss is this time for each step that it took.
+A link of `--rate` is the kernel's (tc tbf). Late and lost packets are those of late_link.py. The first round of runs
+trains to the loss. Short ones follow in turns while `--minutes` last, for times only. The time of a step is the median
+of a run, and the least of all runs. That to the loss is this time for each step that it took.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tests.distributed.rank_launcher import ROOT
 from tests.hosts.machines import Machines
 
 PORT, LENGTH, MICROBATCHES = 29500, 64, 4
+SHORT = 24  # steps of a run for times only
+NOTHING = "nothing sent"  # a way whose ranks train apart, so it has times only
 # The hook of each way; the rank of PowerSGD.
 WAYS: dict[str, tuple[str, int]] = {
     "default": ("", 0),
@@ -32,7 +35,7 @@ WAYS: dict[str, tuple[str, int]] = {
     "PowerSGD, rank 2": ("powerSGD_hook", 2),
     "PowerSGD, batched": ("batched_powerSGD_hook", 1),
     "no_sync": ("", 0),
-    "nothing sent": ("noop_hook", 0),
+    NOTHING: ("noop_hook", 0),
 }
 
 
@@ -164,9 +167,7 @@ def main() -> None:
     parser.add_argument("--late", type=float, default=0, help="milliseconds, one way")
     parser.add_argument("--lost", type=float, default=0, help="percent of the packets")
     parser.add_argument("--steps", type=int, default=400, help="of the first round; no_sync takes a quarter")
-    parser.add_argument(
-        "--rounds", type=int, default=4, help="those after the first have 24 steps, and give times only"
-    )
+    parser.add_argument("--minutes", type=float, default=9.5, help="for rounds after the first, which always ends")
     parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--goal", type=float, default=2.5, help="the loss, a mean of ten steps")
     options = parser.parse_args()
@@ -174,27 +175,28 @@ def main() -> None:
         way, rank, address = options.run
         rank_program(way, int(rank), address, options.steps, options.width)
         return
-    first, times = dict[str, Any](), dict[str, float]()
-    for turn in range(options.rounds):
+    began, first, times, shorter = time.monotonic(), dict[str, Any](), dict[str, float](), 0.0
+    while not first or time.monotonic() - began + shorter < 60 * options.minutes:
+        start, steps = time.monotonic(), SHORT if first else options.steps
         for way in options.ways:
-            steps = 24 if turn else options.steps
-            steps = steps // MICROBATCHES if way == "no_sync" else steps
-            found = measure(way, options.rate, options.late, options.lost, steps, options.width)
+            number = steps // MICROBATCHES if way == "no_sync" else SHORT if way == NOTHING else steps
+            found = measure(way, options.rate, options.late, options.lost, number, options.width)
             first.setdefault(way, found)
             times[way] = min(times.get(way, found["step"]), found["step"])
             sys.stderr.write(
                 f"{way}: a step {1e3 * found['step']:.0f} ms, {found['parameters']} parameters, {found['buckets']} "
                 f"buckets, a message there and back {1e3 * found['round trip']:.2f} ms\n"
             )
+        took = time.monotonic() - start
+        shorter = took * SHORT / steps + 4 * len(options.ways) if steps > SHORT else took  # each run starts two ranks
     sys.stdout.write("| | a step | sent a step | steps to the loss | time to it | last loss |\n")
     sys.stdout.write("| --- | ---: | ---: | ---: | ---: | ---: |\n")
     for way, found in first.items():
         needed = steps_to(found["losses"], options.goal)
-        last = statistics.mean(found["losses"][-10:])
-        sys.stdout.write(
-            f"| {way} | {1e3 * times[way]:.0f} ms | {found['sent'] / 2**20:.2f} MiB | "
-            f"{needed or 'not reached'} | {f'{needed * times[way]:.0f} s' if needed else ''} | {last:.2f} |\n"
-        )
+        reached = f"{needed or 'not reached'} | {f'{needed * times[way]:.0f} s' if needed else ''} | "
+        reached += f"{statistics.mean(found['losses'][-10:]):.2f}"
+        sent_a_step = f"{1e3 * times[way]:.0f} ms | {found['sent'] / 2**20:.2f} MiB"
+        sys.stdout.write(f"| {way} | {sent_a_step} | {' | | ' if way == NOTHING else reached} |\n")
 
 
 if __name__ == "__main__":

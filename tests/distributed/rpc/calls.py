@@ -1,4 +1,4 @@
-"""A worker of RPC: `calls.py CASE PORT RANK SIZE`. Rank 0 runs the case, the others answer."""
+"""A worker of RPC: `calls.py CASE ADDRESS RANK SIZE`. Rank 0 runs the case, the others answer."""
 
 from __future__ import annotations
 
@@ -118,6 +118,8 @@ def nested():
     later = [rpc.rpc_async("worker1", bounce, (5, "worker1", "worker0")) for _ in range(8)]
     assert torch.futures.wait_all(later) == [5] * 8
     assert rpc.rpc_sync("worker1", chained, ("worker2", torch.ones(2))).tolist() == [4.0, 4.0]
+    again = rpc.rpc_async("worker1", pause, (0.1,)).then(lambda _: rpc.rpc_sync("worker1", max, (1, 2), timeout=20))
+    assert again.wait() == 2  # a callback waits for a reply that the same connection brings
 
 
 def references():
@@ -148,6 +150,7 @@ def references():
 
 
 def lost():
+    assert rpc.rpc_sync("worker2", max, (1, 2)) == 2  # it has met all
     pending = rpc.rpc_async("worker1", pause, (100.0,), timeout=0)
     began = time.monotonic()
     with pytest.raises(RuntimeError, match=r"RPC to WorkerInfo\(id=1, name=worker1\) failed"):
@@ -162,8 +165,8 @@ def lost():
 
 
 def main():
-    case, port, rank, size = sys.argv[1], *map(int, sys.argv[2:])
-    options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=2, init_method=f"tcp://127.0.0.1:{port}")
+    case, address, rank, size = *sys.argv[1:3], *map(int, sys.argv[3:])
+    options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=2, init_method=f"tcp://{address}")
     rpc.init_rpc(f"worker{rank}", rank=rank, world_size=size, rpc_backend_options=options)
     if rank == 0:
         globals()[case]()

@@ -1,19 +1,24 @@
 """Calls between three workers; `calls.py` has the cases."""
 
+import json
+import socket
+
 import pytest
 
 import torchlite as torch
+import torchlite.distributed as dist
 import torchlite.distributed.rpc as rpc
 from tests.distributed.rank_launcher import ROOT
 from tests.distributed.test_by_hand import end, free_port, start
+from torchlite.distributed.rpc._agent import Agent
 
 PROGRAM = str(ROOT / "tests" / "distributed" / "rpc" / "calls.py")
 
 
 @pytest.mark.parametrize("case", ["values", "errors", "nested", "references", "lost"])
 def test_three_workers(case):
-    port = free_port()
-    codes, outputs = end([start(PROGRAM, case, port, rank, 3) for rank in range(3)])
+    address = f"127.0.0.1:{free_port()}"
+    codes, outputs = end([start(PROGRAM, case, address, rank, 3) for rank in range(3)])
     if case == "lost":
         assert codes.pop(1) == 3, outputs
         del outputs[1]
@@ -32,6 +37,19 @@ def test_two_workers_of_one_name():
     assert any("RPC worker name same is not unique. Workers 0 and 1 share" in output for output in outputs), "\n".join(
         outputs
     )
+
+
+def test_a_worker_that_cannot_be_reached():
+    """Its system refuses the connection; the error names it."""
+    store, listener = dist.TCPStore("127.0.0.1", 0, is_master=True), socket.socket()
+    with listener:
+        listener.bind(("127.0.0.1", 0))  # it does not listen
+        dist.PrefixStore("x", store).set(
+            "worker/1", json.dumps({"name": "b", "place": listener.getsockname(), "maps": {}})
+        )
+        options = rpc.TensorPipeRpcBackendOptions()
+        with pytest.raises(RuntimeError, match=r"could not connect to WorkerInfo\(id=1, name=b\): .*refused"):
+            Agent(dist.PrefixStore("x", store), "a", 0, 2, options, "127.0.0.1")
 
 
 def test_calls_without_a_world():

@@ -9,7 +9,7 @@ import pytest
 
 import torchlite.distributed.rpc as rpc
 from torchlite.distributed.rpc import _state
-from torchlite.distributed.rpc._channel import CALL, Channel
+from torchlite.distributed.rpc._channel import CALL, SILENT_SECONDS, Channel
 
 RAN = []
 
@@ -48,6 +48,20 @@ def test_another_secret_and_another_rank(place):
     for wrong in ((bytes(32), 0, 0), (secret, 0, 1), (secret, 1, 0)):
         with pytest.raises(OSError):
             Channel.dial(place, *wrong, 20)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such option")
+def test_connections_know_when_a_peer_is_silent(place):
+    agent = _state.agent()
+    assert rpc.rpc_sync("alone", max, (1, 2)) == 2
+    for channel in (agent._channels[0], agent._accepted[0]):
+        limits = {
+            name: channel._socket.getsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"))
+            for name in ("USER_TIMEOUT", "KEEPIDLE", "KEEPINTVL", "KEEPCNT")
+        }
+        assert channel._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert limits["USER_TIMEOUT"] == 1000 * SILENT_SECONDS
+        assert limits["KEEPIDLE"] + limits["KEEPINTVL"] * limits["KEEPCNT"] == SILENT_SECONDS
 
 
 def test_a_listener_without_the_secret_gets_no_message():

@@ -151,7 +151,7 @@ class Agent:
         """Return the exit code."""
         with self._signals():
             while True:
-                place = self._meeting.join(_free_port(self._own.address), lambda: self._signal > 0)
+                place = self._meeting.join(free_port(self._own.address), lambda: self._signal > 0)
                 if place is None:
                     self._meeting.leave()
                     return 128 + self._signal
@@ -204,10 +204,8 @@ def run_elastic(
 
     `start` starts the processes of a round, such as `Workers`.
     """
-    store, serves = _open_store(*endpoint, settings)
-    address = options["local_addr"] or _own_address(endpoint[0], store.port)
-    own = Machine(uuid.uuid4().hex, order, address, 0, options["per_node"])
-    meeting = Meeting(PrefixStore(f"torchlite-run/{options['run_id']}", store), own, *machines, settings)
+    who = (order, options["local_addr"], options["per_node"])
+    meeting, own, serves = open_meeting(endpoint, f"torchlite-run/{options['run_id']}", who, machines, settings)[:3]
     reason = ""
     try:
         code = Agent(meeting, own, options, start).run()
@@ -219,6 +217,20 @@ def run_elastic(
         raise RuntimeError(f"the store of the machines was lost: {error}") from None
     meeting.depart(serves and code < 128)
     return code, reason
+
+
+def open_meeting(
+    endpoint: tuple[str, int], prefix: str, who: tuple[int, str, int], machines: tuple[int, int], settings: Settings
+) -> tuple[Meeting, Machine, bool, PrefixStore]:
+    """Return the meeting at an endpoint, this machine, whether it serves the store, and the part with `prefix`.
+
+    `who` is the machine's number, its address or "", and how many processes it starts.
+    """
+    order, given, processes = who
+    server, serves = _open_store(*endpoint, settings)
+    own = Machine(uuid.uuid4().hex, order, given or _own_address(endpoint[0], server.port), 0, processes)
+    store = PrefixStore(prefix, server)
+    return Meeting(store, own, *machines, settings), own, serves, store
 
 
 def _open_store(host: str, port: int, settings: Settings) -> tuple[TCPStore, bool]:
@@ -249,7 +261,7 @@ def _own_address(host: str, port: int) -> str:
         return probe.getsockname()[0]
 
 
-def _free_port(address: str) -> int:
+def free_port(address: str) -> int:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family) as listener:
         return listener.getsockname()[1]

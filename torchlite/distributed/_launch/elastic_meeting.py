@@ -178,6 +178,10 @@ class Meeting:
 
         self._change(note)
 
+    def is_closed(self) -> bool:
+        """True if the run has ended."""
+        return self._read().closed is not None
+
     def leave(self) -> None:
         """Take this machine out of the run; the others form another round."""
 

@@ -57,10 +57,12 @@ def make_environment(
     variables = {
         "RANK": at["rank"], "WORLD_SIZE": at["size"], "LOCAL_RANK": at["local_rank"],
         "LOCAL_WORLD_SIZE": at["local_size"], "GROUP_RANK": node, "GROUP_WORLD_SIZE": options["nodes"],
-        "ROLE_RANK": at["rank"], "ROLE_WORLD_SIZE": at["size"], "ROLE_NAME": options["role"],
+        "ROLE_RANK": at.get("role_rank", at["rank"]), "ROLE_WORLD_SIZE": at.get("role_size", at["size"]),
+        "ROLE_NAME": options["role"],
         "MASTER_ADDR": options["master_addr"], "MASTER_PORT": options["master_port"],
         "TORCHELASTIC_RUN_ID": options["run_id"], "TORCHELASTIC_RESTART_COUNT": options["restart"],
-        "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"], "TORCHELASTIC_USE_AGENT_STORE": "False",
+        "TORCHELASTIC_MAX_RESTARTS": options["max_restarts"],
+        "TORCHELASTIC_USE_AGENT_STORE": options.get("agent_store", False),
         "TORCHELASTIC_ERROR_FILE": error_file, "TORCHLITE_RANK_FOLDER": os.path.dirname(error_file),
     }  # fmt: skip
     if _is_shared(options):

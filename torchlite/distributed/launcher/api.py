@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import string
 import sys
 import tempfile
 import uuid
@@ -19,15 +18,15 @@ from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import process_folder
 
 from .._launch.elastic_agent import RunOptions, place_processes, run_elastic
-from .._launch.elastic_meeting import Round, Settings
-from .._launch.rank_wrapper import describe_end, make_environment
-from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException, start_processes
+from .._launch.elastic_meeting import Round
+from .._launch.rank_starter import start_ranks
+from .._launch.rank_wrapper import describe_end
+from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
 from ..elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from ..elastic.rendezvous import RendezvousClosedError, RendezvousParameters, RendezvousTimeoutError
+from ..elastic.rendezvous._meeting_handler import find_endpoint, read_settings
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
-
-_PORT = 29400  # where machines meet by c10d, if the endpoint has no port
 
 
 @dataclass
@@ -141,27 +140,12 @@ class _Workers:
     ) -> None:
         placed, self._places = place_processes(options, place)
         folder = os.path.join(options["folder"], f"round-{place.number}")
-        envs, prefixes, self.failed = dict[int, dict[str, str]](), dict[int, str](), dict[int, ProcessFailure]()
-        for at in self._places:
-            error_file = os.path.join(folder, str(at["rank"]), "error.json")
-            os.makedirs(os.path.dirname(error_file))
-            envs[at["local_rank"]] = make_environment(placed, at, error_file, {})
-            words = {"role_name": config.role, "rank": at["rank"], "local_rank": at["local_rank"]}
-            template = config.log_line_prefix_template or "[${role_name}${local_rank}]:"
-            prefixes[at["local_rank"]] = string.Template(template).safe_substitute(words)
         assert config.logs_specs is not None
-        self._patience = config.shutdown_timeout or 0
-        self._context = start_processes(
-            config.role,
-            entrypoint,
-            {at["local_rank"]: _arguments_of(args, at["local_rank"]) for at in self._places},
-            envs,
-            config.logs_specs,
-            prefixes,
-            config.start_method,
-            duplicate_stdout_filters=config.duplicate_stdout_filters,
-            duplicate_stderr_filters=config.duplicate_stderr_filters,
-        )
+        self._patience, self.failed = config.shutdown_timeout or 0, dict[int, ProcessFailure]()
+        self._context = start_ranks(
+            placed, self._places, folder, entrypoint, args, config.logs_specs, config.start_method,
+            config.log_line_prefix_template, (config.duplicate_stdout_filters, config.duplicate_stderr_filters),
+        )  # fmt: skip
 
     def ended(self) -> bool:
         """True if all have ended."""
@@ -185,10 +169,6 @@ class _Workers:
         self._context.close(signal.Signals(number), self._patience, beat)
 
 
-def _arguments_of(args: list[Any], local_rank: int) -> tuple[Any, ...]:
-    return tuple(arg.replace("${local_rank}", str(local_rank)) if isinstance(arg, str) else arg for arg in args)
-
-
 def _name_of(entrypoint: Callable[..., Any] | str, args: list[Any]) -> str:
     """Return what an error calls the program."""
     if not isinstance(entrypoint, str):
@@ -196,25 +176,6 @@ def _name_of(entrypoint: Callable[..., Any] | str, args: list[Any]) -> str:
     if entrypoint == sys.executable:
         return next((str(arg) for arg in args if not str(arg).startswith("-")), "")
     return entrypoint
-
-
-def _find_endpoint(config: LaunchConfig) -> tuple[str, int]:
-    """Return where the machines meet."""
-    if config.rdzv_backend not in ("c10d", "static"):
-        raise ValueError(f"rdzv_backend {config.rdzv_backend!r}: machines meet by c10d or static")
-    endpoint = config.rdzv_endpoint.strip()
-    if not endpoint:
-        if config.max_nodes > 1 or config.rdzv_backend == "static":
-            raise ValueError("Endpoint is missing in endpoint. Try to add --master-addr and --master-port")
-        return "127.0.0.1", 0
-    host, colon, port = endpoint.rpartition(":")
-    if not colon or endpoint.endswith("]"):
-        host, port = endpoint, ""
-    if port and not port.isdigit():
-        raise ValueError(f"rdzv_endpoint {endpoint!r} is not HOST:PORT")
-    if not port and config.rdzv_backend == "static":
-        raise ValueError(f"port is missing in endpoint: {endpoint}. Try to specify --master-port")
-    return host.strip("[]"), int(port or _PORT)
 
 
 def _check(config: LaunchConfig, health_check_server: Any) -> None:
@@ -266,8 +227,7 @@ def launch_agent(
         config.rdzv_backend, config.rdzv_endpoint, config.run_id, config.min_nodes, config.max_nodes,
         config.local_addr, **config.rdzv_configs,
     )  # fmt: skip
-    order = limits.config.pop("rank", 0)
-    settings = Settings.parse(",".join(f"{name}={value}" for name, value in limits.config.items()))
+    endpoint, (order, settings) = find_endpoint(limits), read_settings(limits)
     config.run_id = config.run_id or str(uuid.uuid4().int)
     options: RunOptions = {
         "per_node": config.nproc_per_node, "role": config.role, "run_id": config.run_id, "restart": 0,
@@ -283,7 +243,7 @@ def launch_agent(
 
     machines = (config.min_nodes, config.max_nodes)
     try:
-        code, reason = run_elastic(_find_endpoint(config), machines, int(order), options, start, settings)
+        code, reason = run_elastic(endpoint, machines, order, options, start, settings)
     except TimeoutError as error:
         raise RendezvousTimeoutError(str(error)) from None
     if rounds and rounds[-1].failed:

@@ -81,7 +81,7 @@ def init_rpc(
 
     Raises:
         TypeError: ``backend`` or ``rpc_backend_options`` has another type.
-        RuntimeError: RPC is initialized, or two workers have the same name.
+        RuntimeError: RPC is initialized, two workers have the same name, or one cannot be reached.
         ValueError: The name has other characters than letters, digits, "_", ":" and "-", or is too long. A rank or
             size is missing.
 

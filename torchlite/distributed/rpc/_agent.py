@@ -15,6 +15,7 @@ import struct
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,6 +59,22 @@ class RpcFuture(Future):
 
     def _make_chained_future(self) -> Future:
         return RpcFuture()
+
+
+class _ReplyFuture(RpcFuture):
+    """The future of a request. Its callbacks may wait for replies, so the thread that reads replies runs none."""
+
+    def __init__(self, forget: Callable[[], None]) -> None:
+        super().__init__()
+        self._forget = forget
+
+    def _complete(self, value: Any, error: BaseException | None) -> None:
+        super()._complete(value, error)
+        self._forget()
+
+    def _run_callbacks(self, callbacks: list[Callable[[Future], Any]]) -> None:
+        thread = threading.Thread(target=super()._run_callbacks, args=(callbacks,), name="rpc callbacks", daemon=True)
+        thread.start()
 
 
 class OwnedValue:
@@ -119,12 +136,14 @@ class Agent:
         self._lock, self._numbers = threading.Lock(), itertools.count()
         self._pending: dict[int, tuple[int, Future]] = {}
         self._owned: dict[tuple[int, int], OwnedValue] = {}
-        self._running = self._sent = self._handled = 0
+        self._sent = self._handled = 0
+        self._running: Counter[int] = Counter()  # requests of each rank
         self._idle, self._closed = threading.Condition(self._lock), False
         self._lost: set[int] = set()
         self.ready = threading.Event()  # a peer may call before this process has met all of them
         self.permits = threading.Semaphore(options.num_worker_threads)
-        self._chores: queue.SimpleQueue = queue.SimpleQueue()
+        self._limits: queue.SimpleQueue = queue.SimpleQueue()  # of requests: the time, the number, the error's text
+        self._drops: queue.SimpleQueue = queue.SimpleQueue()
         self._unproven = threading.BoundedSemaphore(_UNPROVEN)
         self._listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
@@ -158,9 +177,14 @@ class Agent:
             back = {there: here for here, there in one["maps"].get(self.me.name, {}).items()}
             self._maps_to[worker.id] = {**back, **self._maps_to[worker.id]}
         self._start(self._accept_all, "rpc listener")
-        self._start(self._do_chores, "rpc timeouts")
+        self._start(self._end_late_requests, "rpc timeouts")
+        self._start(self._tell_drops, "rpc dropped references")
         for worker, one in zip(self.workers, known, strict=True):
-            channel = Channel.dial(tuple(one["place"]), self._secret, rank, worker.id, self.rpc_timeout or 60.0)
+            limit = self.rpc_timeout or 60.0
+            try:
+                channel = Channel.dial(tuple(one["place"]), self._secret, rank, worker.id, limit)
+            except OSError as error:
+                raise RuntimeError(f"RPC could not connect to {worker}: {error}") from error
             self._channels[worker.id] = channel
             self._start(self._read_replies, f"rpc replies of {worker.id}", channel)
 
@@ -202,8 +226,9 @@ class Agent:
             channel.close()
 
     def _lose(self, peer: int) -> None:
-        with self._lock:
+        with self._idle:
             self._lost.add(peer)
+            self._idle.notify_all()
             futures = [future for to, future in self._pending.values() if to == peer]
         for future in futures:
             error = f"RPC to {self.workers[peer]} failed: the connection was closed; the process may have ended"
@@ -239,15 +264,15 @@ class Agent:
 
     def request(self, kind: int, to: WorkerInfo, data: bytes, timeout: float) -> RpcFuture:
         """Send a request; return the future of its reply."""
-        future, number = RpcFuture(), next(self._numbers)
+        number = next(self._numbers)
+        future = _ReplyFuture(lambda: self._forget(number))
         limit = self.rpc_timeout if timeout < 0 else timeout
         with self._lock:
             self._pending[number] = to.id, future
             self._sent += 1
-        future._call_when_done(lambda _: self._forget(number))
         if limit > 0:
             words = f"RPC ran for more than set timeout ({round(limit * 1000)} ms) and will now be marked with an error"
-            self._chores.put((time.monotonic() + limit, number, words))
+            self._limits.put((time.monotonic() + limit, number, words))
         try:
             if to.id in self._lost:
                 raise ConnectionError("the process has ended")
@@ -278,24 +303,21 @@ class Agent:
             self._lose(channel.peer)
             channel.close()
 
-    def _do_chores(self) -> None:
+    def _end_late_requests(self) -> None:
         limits: list[tuple[float, int, str]] = []
         while True:
             wait = max(limits[0][0] - time.monotonic(), 0) if limits else None
             try:
-                chore = self._chores.get(timeout=wait)
+                limit = self._limits.get(timeout=wait)
             except queue.Empty:
                 _, number, words = heapq.heappop(limits)
                 _, future = self._pending.get(number, (None, None))
                 if future is not None:
                     complete(future, None, RuntimeError(words))
                 continue
-            if chore is None:
+            if limit is None:
                 return
-            if callable(chore):
-                chore()
-            else:
-                heapq.heappush(limits, chore)
+            heapq.heappush(limits, limit)
 
     # RRefs
 
@@ -317,15 +339,15 @@ class Agent:
 
     def drop_holder(self, owner: int, rref: tuple[int, int], holder: tuple[int, int]) -> None:
         """Tell the owner, from another thread, that a holder has gone. The garbage collector may call this."""
+        self._drops.put((owner, rref, holder))
 
-        def tell() -> None:
+    def _tell_drops(self) -> None:
+        for owner, rref, holder in iter(self._drops.get, None):
             if owner == self.me.id:
                 self._change_holders(DROP, rref, holder)
-                return
+                continue
             with contextlib.suppress(OSError):  # the owner ended
                 self._channels[owner].send(DROP, 0, IDS.pack(*rref, *holder))
-
-        self._chores.put(tell)
 
     def _change_holders(self, kind: int, rref: tuple[int, int], holder: tuple[int, int]) -> None:
         value = self.own(rref)
@@ -346,7 +368,7 @@ class Agent:
             self._change_holders(kind, ids[:2], ids[2:])
             return
         with self._lock:
-            self._running += 1
+            self._running[channel.peer] += 1
         if kind == FETCH:
             _, context = read(data[IDS.size :], channel.peer, pickle.loads)
             wanted = self.own(IDS.unpack(data[: IDS.size])[:2]).future
@@ -425,7 +447,7 @@ class Agent:
                 channel.send(kind, number, data)
         finally:
             with self._idle:
-                self._running -= 1
+                self._running[channel.peer] -= 1
                 self._handled += 1
                 self._idle.notify_all()
 
@@ -445,10 +467,12 @@ class Agent:
         before, number = None, 0
         while True:
             with self._idle:
-                while self._pending or self._running:
+                while self._pending or any(self._running[peer] for peer in self._running.keys() - self._lost):
                     self._check_end(end)
                     self._idle.wait(0.5)
                 counts = [self._sent, self._handled]
+            if 0 in self._lost:  # it serves the store
+                raise self._lost_error(0)
             self._store.set(f"round/{number}/{self.me.id}", json.dumps(counts))
             rows = [
                 json.loads(self._wait_for_key(f"round/{number}/{other}", other, end)) for other in range(self._size)
@@ -464,6 +488,9 @@ class Agent:
                 while not self._store.check([f"left/{other}"]) and other not in self._lost and time.monotonic() < limit:
                     time.sleep(0.01)
 
+    def _lost_error(self, rank: int) -> RuntimeError:
+        return RuntimeError(f"RPC shutdown failed: {self.workers[rank]} ended without a shutdown")
+
     def _check_end(self, end: float | None) -> None:
         if end is not None and time.monotonic() > end:
             raise RuntimeError("Failed to respond to 'Shutdown Proceed' in time")
@@ -475,7 +502,7 @@ class Agent:
             if self._store.check([key]):
                 return self._store.get(key)
             if lost:
-                raise RuntimeError(f"RPC shutdown failed: {self.workers[other]} ended without a shutdown")
+                raise self._lost_error(other)
             self._check_end(end)
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
@@ -486,7 +513,8 @@ class Agent:
             self._closed = True
             self.ready.set()
             channels = [*self._channels.values(), *self._accepted.values()]
-        self._chores.put(None)
+        self._limits.put(None)
+        self._drops.put(None)
         with contextlib.suppress(OSError):  # it wakes the thread that accepts
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

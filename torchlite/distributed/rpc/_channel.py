@@ -19,6 +19,22 @@ CALL, REMOTE, REPLY, ERROR, FETCH, ADD, DROP = range(1, 8)
 _HEADER = struct.Struct("!BQQ")
 _RANK = struct.Struct("!I")
 _NONCE, _PROOF, _HANDSHAKE_SECONDS = 32, 32, 20.0
+SILENT_SECONDS = 15  # a connection whose other machine answers nothing for so long is lost
+
+
+def _limit_silence(connection: socket.socket) -> None:
+    """Have the system ask an idle peer for signs of life, and give up one that acknowledges nothing.
+
+    Systems other than Linux lack some of the options, and give up later.
+    """
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    limits = {
+        "TCP_KEEPIDLE": SILENT_SECONDS // 3, "TCP_KEEPINTVL": SILENT_SECONDS // 3, "TCP_KEEPCNT": 2,
+        "TCP_USER_TIMEOUT": SILENT_SECONDS * 1000,  # of data that was sent
+    }  # fmt: skip
+    for name, value in limits.items():
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _read(connection: socket.socket, size: int) -> bytearray:
@@ -43,8 +59,8 @@ class Channel:
     def __init__(self, connection: socket.socket, peer: int) -> None:
         self.peer, self._socket, self._lock = peer, connection, threading.Lock()
         connection.settimeout(None)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _limit_silence(connection)
 
     @classmethod
     def dial(cls, address: tuple[str, int], secret: bytes, me: int, peer: int, seconds: float) -> Channel:

@@ -1,9 +1,10 @@
-"""Where launchers of several machines meet: names of errors, parameters, and handlers that programs register.
+"""Where launchers of several machines meet: errors, parameters, and handlers by the kind of meeting.
 
-`torchlite-run` and `torch.distributed.launcher` meet by a store (backends c10d and static). They use no handler.
+There are "c10d" and "static", which meet by a store, and those that programs register.
 """
 
 from . import api as api
+from . import registry as registry
 from .api import (
     RendezvousClosedError,
     RendezvousConnectionError,
