@@ -245,8 +245,9 @@ def test_products_left_to_the_kernel():
     assert bind_kernel("linear", (x, weight, varying(weight[:, 0]))) is None
     assert bind_kernel("linear", (x, weight.astype("f8"), None)) is None
     assert bind_kernel("linear", (x._replace(dtype=np.dtype("f8")), weight, None)) is None
-    for rows in (1, bound_kernels._MAX_ROWS + 1):
-        assert bind_kernel("linear", (x._replace(shape=(rows, 64)), weight, None)) is None
+    assert bind_kernel("linear", (x._replace(shape=(1, 64)), weight, None)) is None
+    # of 17 columns most of the last vector would be empty
+    assert bind_kernel("linear", (x._replace(shape=(65, 64)), weight[:17], None)) is None
     assert bind_kernel("linear", (x, weight[:15], None)) is None
     assert bind_kernel("matmul", (x, varying(weight.T))) is None
     assert bind_kernel("matmul", (x, np.ones((2, 64, 48), "f4"))) is None
