@@ -502,7 +502,7 @@ def _of(cls: type) -> bytes:
             + b"R",
             "too many times",
         ),
-        ([_Bytes], _BYTES + b"](" + (_of(_Bytes) + b"h\x00\x85R") * 2_000 + b"e", "more objects"),
+        ([_Bytes], _BYTES + b"](" + (_of(_Bytes) + b"h\x00\x85R") * 2_000 + b"e", "more objects|more time"),
         (
             [_Plain],
             _ATTRIBUTES + b"](" + (_of(_Plain) + b")\x81h\x00b") * 2_000 + b"e",
@@ -510,7 +510,11 @@ def _of(cls: type) -> bytes:
         ),
         ([_Registry], _of(_Registry) + b")\x81" + corpus.text("a") + corpus.doubled(60) + b"s", "too many times"),
         ([_WithState], _of(_WithState) + b")\x81" + corpus.doubled(60) + b"b", "too many times"),
-        ([_WithState], _BYTES + b"](" + (_of(_WithState) + b")\x81h\x00\x85b") * 2_000 + b"e", "more objects"),
+        (
+            [_WithState],
+            _BYTES + b"](" + (_of(_WithState) + b")\x81h\x00\x85b") * 2_000 + b"e",
+            "more objects|more time",
+        ),
         (
             [collections.defaultdict],
             b"]("
