@@ -10,7 +10,7 @@ from tests import unused_parameters
 
 # Parameters that are documented to do nothing, by the number of functions: a new one is added here and explained.
 DOCUMENTED = """
-    alg_id allow_unreachable arg arg_q_descriptors args*5 artifacts_dir async_op attr autograd_inlining blocking
+    alg_id allow_unreachable arg arg_q_descriptors args*5 artifacts_dir attr autograd_inlining blocking
     can_constant_fold_through check_available collections compute_dq_write_order count cudnn_enable cudnn_enabled*3
     decompose_custom_triton_ops defer_pp_recv*2 device*8 device_type devices do_constant_folding dq_kv_order*3
     dq_kv_order_spt dq_write_order*2 dq_write_order_full*2 enable_df_api_tracing*2 example_inputs*2

@@ -20,7 +20,7 @@ OTHER_GRAPHS = {
     "PyTorch composes it of other ops": ("conv_tbc",),
     "PyTorch's has one backward for all inputs, which has none itself": ("scaled_dot_product_attention",),
     "a number, or nothing": ("linalg_det", "logcumsumexp", "prod"),
-    "a norm that is a count has a gradient of zeros": ("cdist", "linalg_vector_norm"),
+    "a distance that is a count has a gradient of zeros": ("cdist",),
     "PyTorch's has no derivative": ("_standard_gamma_grad",),
     "refused with a gradient, which PyTorch's row of the table detaches": ("resize_", "resize_as_"),
 }

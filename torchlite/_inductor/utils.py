@@ -27,12 +27,9 @@ def run_and_get_code(fn: Callable, *args: Any, **kwargs: Any) -> tuple[Any, list
 
     Example:
         >>> import torchlite as torch
-        >>> @torch.compile
-        ... def double(x):
-        ...     return x * 2
-        >>> result, (source,) = torch._inductor.utils.run_and_get_code(double, torch.ones(2))
-        >>> result, source.startswith("def double(")
-        (tensor([2., 2.]), True)
+        >>> result, (source,) = torch._inductor.utils.run_and_get_code(torch.compile(torch.exp), torch.zeros(2))
+        >>> result, source.startswith("def exp(")
+        (tensor([1., 1.]), True)
     """
     before, THREAD_STATE.programs = THREAD_STATE.programs, []
     try:
