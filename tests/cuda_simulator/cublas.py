@@ -11,9 +11,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-NOT_INITIALIZED, INVALID_VALUE = 1, 7
-_TYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.complex128, 14: ml_dtypes.bfloat16}
-_SUMS = {68: np.float32, 70: np.float64, 77: np.float32}
+NOT_INITIALIZED, INVALID_VALUE, NOT_SUPPORTED = 1, 7, 15
+_INT8, _INT32 = 3, 10
+_TYPES = {
+    0: np.float32, 1: np.float64, 2: np.float16, _INT8: np.int8, 4: np.complex64, 5: np.complex128, _INT32: np.int32,
+    14: ml_dtypes.bfloat16,
+}  # fmt: skip
+_SUMS = {68: np.float32, 70: np.float64, 72: np.int32, 77: np.float32}
 
 
 def _tf32(x: np.ndarray) -> np.ndarray:
@@ -141,11 +145,13 @@ class FakeBlas:
             or lda < max(1, k if transa else m)
             or ldb < max(1, n if transb else k)
             or ldc < max(1, m)
-            or not a_type == b_type == c_type
+            or (a_type, b_type, c_type) != ((_INT8, _INT8, _INT32) if compute == 72 else (a_type,) * 3)
         ):
             return INVALID_VALUE
-        if _SUMS[compute] is not (np.float64 if a_type in (1, 5) else np.float32):
+        if _SUMS[compute] is not (np.int32 if a_type == _INT8 else np.float64 if a_type in (1, 5) else np.float32):
             return INVALID_VALUE
+        if a_type == _INT8 and any(x % 4 for x in (lda, ldb, a, b)):
+            return NOT_SUPPORTED
         if self._streams[handle] not in self.workspaces:
             return NOT_INITIALIZED
         self.calls += 1
@@ -155,10 +161,10 @@ class FakeBlas:
 
         def work() -> None:
             for t in range(count):
-                step = np.dtype(_TYPES[a_type]).itemsize * t
+                step, out_step = (np.dtype(_TYPES[kind]).itemsize * t for kind in (a_type, c_type))
                 x = self._operand(a + stride_a * step, a_type, transa, m, k, lda, number, compute)
                 y = self._operand(b + stride_b * step, b_type, transb, k, n, ldb, number, compute)
-                to = _matrix(c + stride_c * step, c_type, m, n, ldc)
+                to = _matrix(c + stride_c * out_step, c_type, m, n, ldc)
                 with np.errstate(over="ignore", invalid="ignore"):
                     result = alpha * (x @ y)
                     to[...] = result if beta == 0 else result + beta * to.astype(number)

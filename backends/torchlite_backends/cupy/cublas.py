@@ -2,7 +2,8 @@
 
 cuBLAS is column-major, so it computes the transposed product of the transposed operands: `b` here comes first there.
 Half and bfloat16 accumulate in float32; float32 operands are rounded to TF32 only if
-`torch.backends.cuda.matmul.allow_tf32` is set. Integers, and conjugates without a transpose, use our own kernels.
+`torch.backends.cuda.matmul.allow_tf32` is set. Signed levels have int32 sums. Other integers, and conjugates without a
+transpose, use our own kernels.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.device_runtime.core.array import Array
 from torchlite_backends.device_runtime.core.copy_fill import copy_into
-from torchlite_backends.device_runtime.linalg.gemm import GemmShape
+from torchlite_backends.device_runtime.linalg.gemm import LEVELS, GemmShape
 
 # By kind: cudaDataType, cublasComputeType, the struct code of alpha and beta.
 TYPES = {
     "f16": (2, 68, "f"), "bf16": (14, 68, "f"), "f32": (0, 68, "f"), "f64": (1, 70, "d"), "c64": (4, 68, "2f"),
-    "c128": (5, 70, "2d"),
+    "c128": (5, 70, "2d"), LEVELS: (3, 72, "i"),
 }  # fmt: skip
+_SUMS_OF_LEVELS = 10  # cudaDataType of the results of levels
 COMPUTE_TF32, NO_REDUCED_SUMS, DEFAULT_ALGORITHM = 77, 16, -1
 PLAIN, TRANSPOSED, CONJUGATED = 0, 1, 2
 _MAX_CALLS = 16  # launches for the outer batch dimension of one product
@@ -125,8 +127,8 @@ class CublasGemm:
     """A product of fixed sizes, dtype and strides."""
 
     __slots__ = (
-        "added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "shape", "strides",
-        "type",
+        "added", "before", "blas", "calls", "compute", "kind", "may_round", "may_shorten", "pack", "result", "shape",
+        "strides", "type",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +137,7 @@ class CublasGemm:
         s = sizes
         self.blas, self.kind, self.added = blas, kind, added
         self.type, self.compute, code = TYPES[kind]
+        self.result = _SUMS_OF_LEVELS if kind == LEVELS else self.type
         self.pack = struct.Struct(f"{code}{16 - struct.calcsize(code)}x{code}").pack_into
         self.may_round, self.may_shorten = kind in ("f32", "c64"), kind in ("f16", "bf16")  # where switches say so
         self.before = (first[0], second[0], s.n, s.m, s.k)
@@ -159,12 +162,12 @@ class CublasGemm:
             self._run(a, b, c, alpha, beta)
 
     def _run(self, a: Array, b: Array, c: Array, alpha: Any, beta: Any) -> None:
-        blas, size, kind = self.blas, a.dtype.itemsize, self.type
+        blas, size, out_size, kind = self.blas, a.dtype.itemsize, c.dtype.itemsize, self.type
         compute = COMPUTE_TF32 if self.may_round and FLAGS.tf32("matmul") else self.compute
         at_a, at_b, at_c = (
             a.buffer.ptr + a.offset * size,
             b.buffer.ptr + b.offset * size,
-            c.buffer.ptr + c.offset * size,
+            c.buffer.ptr + c.offset * out_size,
         )
         lb, la, lc = self.shape
         count, (sa, sb, sc) = self.strides
@@ -175,7 +178,7 @@ class CublasGemm:
                 self._set_math()
             self._set_numbers(alpha, beta if self.added else 0)
             for t in range(times):
-                pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * size
+                pa, pb, pc = at_a + t * oa * size, at_b + t * ob * size, at_c + t * oc * out_size
                 if count == 1:
                     status = blas.gemm(
                         handle,
@@ -189,7 +192,7 @@ class CublasGemm:
                         la,
                         blas.beta,
                         pc,
-                        kind,
+                        self.result,
                         lc,
                         compute,
                         DEFAULT_ALGORITHM,
@@ -209,7 +212,7 @@ class CublasGemm:
                         sa,
                         blas.beta,
                         pc,
-                        kind,
+                        self.result,
                         lc,
                         sc,
                         count,
@@ -224,7 +227,8 @@ class CublasGemm:
             alpha, beta = complex(alpha), complex(beta)
             self.pack(self.blas.numbers, 0, alpha.real, alpha.imag, beta.real, beta.imag)
         else:
-            self.pack(self.blas.numbers, 0, float(alpha), float(beta))
+            number = int if self.kind == LEVELS else float
+            self.pack(self.blas.numbers, 0, number(alpha), number(beta))
 
     def _set_math(self) -> None:
         """Set the math mode by the settings for reduced-precision reductions of half and bfloat16."""
@@ -255,4 +259,13 @@ def plan_cublas_gemm(
         as_blas_operand(s.k, s.n, s.b, complex_ and conj[1]),
         as_blas_operand(s.m, s.k, s.a, complex_ and conj[0]),
     )
-    return None if first is None or second is None else CublasGemm(blas, kind, s, added, first, second)
+    if first is None or second is None:
+        return None
+    if kind == LEVELS and (first[1] % 4 or second[1] % 4 or not _multiplies_levels(blas.device)):
+        return None
+    return CublasGemm(blas, kind, s, added, first, second)
+
+
+def _multiplies_levels(device: Any) -> bool:
+    """True for processors that have instructions for sums of products of levels (compute capability 6.1)."""
+    return (device.properties["major"], device.properties["minor"]) >= (6, 1)

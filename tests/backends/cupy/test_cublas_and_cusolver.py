@@ -74,7 +74,7 @@ def test_numbers():
     assert value(header, "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION") == blas.NO_REDUCED_SUMS
     assert value(header, "CUBLAS_GEMM_DEFAULT") == blas.DEFAULT_ALGORITHM
     assert {compute for _, compute, _ in blas.TYPES.values()} == {
-        value(header, f"CUBLAS_COMPUTE_{x}") for x in ("32F", "64F")
+        value(header, f"CUBLAS_COMPUTE_{x}") for x in ("32F", "64F", "32I")
     }
     assert [value(header, f"CUBLAS_FILL_MODE_{x}") for x in ("LOWER", "UPPER")] == [solver.LOWER, solver.UPPER]
     assert [value(text_of("cusolver_common.h"), f"CUSOLVER_EIG_MODE_{x}") for x in ("NOVECTOR", "VECTOR")] == [
@@ -86,6 +86,8 @@ def test_numbers():
 def test_data_types():
     header = text_of("library_types.h")
     names = {"f16": "R_16F", "bf16": "R_16BF", "f32": "R_32F", "f64": "R_64F", "c64": "C_32F", "c128": "C_64F"}
+    names[blas.LEVELS] = "R_8I"
+    assert value(header, "CUDA_R_32I") == blas._SUMS_OF_LEVELS
     assert {kind: number for kind, (number, _, _) in blas.TYPES.items()} == {
         kind: value(header, f"CUDA_{name}") for kind, name in names.items()
     }

@@ -422,6 +422,28 @@ def test_products_of_every_layout(cublas, sizes, first, second):
         assert cublas.calls == (0 if k == 1 < m else 2)
 
 
+@pytest.mark.parametrize("first", ["rows", "columns", "later"])
+@pytest.mark.parametrize("second", ["rows", "columns", "later"])
+@pytest.mark.parametrize("sizes", [(24, 16, 8), (17, 32, 40), (1, 8, 4), (20, 12, 6)], ids=str)
+def test_products_of_signed_levels(cublas, sizes, first, second):
+    """cuBLAS multiplies int8 with int32 sums if addresses and leading dimensions are multiples of four."""
+    m, k, n = sizes
+
+    def levels(rows, columns, layout):
+        flat = torch.randint(-128, 128, (rows * columns + 1,), dtype=torch.int8)
+        start = int(layout == "later")
+        if layout == "columns":
+            return flat[:-1].view(columns, rows).t(), flat.cuda()[:-1].view(columns, rows).t()
+        part = slice(start, start + rows * columns)
+        return flat[part].view(rows, columns), flat.cuda()[part].view(rows, columns)
+
+    (a, a_there), (b, b_there) = levels(m, k, first), levels(k, n, second)
+    assert torch.equal(torch._int_mm(a_there, b_there).cpu(), a.int() @ b.int())
+    leading = (m if first == "columns" and m > 1 else k, k if second == "columns" else n)
+    is_aligned = "later" not in (first, second) and not any(x % 4 for x in leading)
+    assert cublas.calls == int(is_aligned)
+
+
 @pytest.mark.parametrize(
     "dtype",
     [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, torch.int32],

@@ -28,6 +28,9 @@ _DIRECT_ROWS = 48
 _SAME_STORAGE_KINDS = ("f32", "f64", "i32", "u32", "i64", "u64")
 
 
+LEVELS = "i8_i32"  # the kind of products of int8 whose results are int32, which only libraries have
+
+
 class GemmShape(NamedTuple):
     """Batch of products: sizes, strides of a[m, k], b[k, n], c[m, n] and d[m, n], then two batch strides of each."""
 

@@ -19,6 +19,7 @@ from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device, round_up_to_groups
 from ..core.pointwise_dispatch import cast
 from ..core.views import broadcast_view, reshape, select, transpose
+from .gemm import LEVELS, GemmShape
 
 _LIMITS = {"u8": (0, 255), "i8": (-128, 127)}
 # Rows of a work-item's tile, and vectors of a CPU's, whose columns are a cache line of levels.
@@ -83,7 +84,8 @@ def _launch_product(
     a: Array, b: Array, out: Array, a_zero: Array | None, b_zero: Array | None, bias: Array | None, scale: Array | None
 ) -> None:
     device, (m, k), n = a.device, a.shape, b.shape[1]
-    if not device.is_cpu and _launch_dots(a, b, out, a_zero, b_zero, bias, scale):
+    numbers = (a_zero, b_zero, bias, scale)
+    if not device.is_cpu and (_multiply_by_library(a, b, out, *numbers) or _launch_dots(a, b, out, *numbers)):
         return
     key = ("levels_product", a.kind, b.kind, out.kind, m, k, n)
     found = device.plans.get(key)
@@ -91,8 +93,8 @@ def _launch_product(
         found = device.plans[key] = _plan_product(device, a.kind, b.kind, out.kind, m, n)
     function, global_size, local_size, tiles = found
     a, b = as_contiguous(a), as_contiguous(b)
-    numbers, steps = _numbers_and_steps(a, b, out, a_zero, b_zero, bias, scale)
-    function(global_size, local_size, a, b, *numbers, out, m, n, k, *steps, tiles)
+    given, steps = _numbers_and_steps(a, b, out, *numbers)
+    function(global_size, local_size, a, b, *given, out, m, n, k, *steps, tiles)
 
 
 def _numbers_and_steps(a: Array, b: Array, out: Array, *given: Array | None) -> tuple[list[Array], list[int]]:
@@ -103,6 +105,26 @@ def _numbers_and_steps(a: Array, b: Array, out: Array, *given: Array | None) -> 
     return numbers, [-1 if x is None else 0 if x.size == 1 else 1 for x in given]
 
 
+def _multiply_by_library(a: Array, b: Array, out: Array, *given: Array | None) -> bool:
+    """Multiply signed levels by the device's library, which has tensor cores for them. Return False if it cannot."""
+    if (a.kind, b.kind, out.kind) != ("i8", "i8", "i32") or any(x is not None for x in given) or _is_unaligned(a, b):
+        return False
+    device, (m, k), n = a.device, a.shape, b.shape[1]
+    key = ("levels_of_library", m, n, k, a.steps, b.steps)
+    found = device.plans.get(key)
+    if found is None:
+        sizes = GemmShape(m, n, k, a.steps, b.steps, (n, 1))
+        found = device.plans[key] = device.product(LEVELS, sizes, False, (False, False)) or False
+    if found:
+        found.run(a, b, out)
+    return bool(found)
+
+
+def _is_unaligned(*arrays: Array) -> bool:
+    """True if words of four levels must not be read."""
+    return any((getattr(x.buffer, "ptr", 0) + x.offset) % 4 for x in arrays)
+
+
 def _launch_dots(a: Array, b: Array, out: Array, *given: Array | None) -> bool:
     """Multiply rows of words of four levels. Return False for matrices that must not be read so."""
     device, (m, k), n = a.device, a.shape, b.shape[1]
@@ -111,7 +133,7 @@ def _launch_dots(a: Array, b: Array, out: Array, *given: Array | None) -> bool:
     if m < _MANY and (b.steps[0] != 1 or n > 1 and b.steps[1] != k):
         return False
     a, turned = as_contiguous(a), as_contiguous(transpose(b, 0, 1))
-    if any((getattr(x.buffer, "ptr", 0) + x.offset) % 4 for x in (a, turned)):
+    if _is_unaligned(a, turned):
         return False
     name = "levels_dot_rows" if m < _MANY else "levels_dot_tiles"
     function = device.function(
