@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from torchlite._dispatch import REGISTRY, table_of
 from torchlite._types.devices import device as torch_device
@@ -111,7 +112,7 @@ def _multiply_by_library(a: Array, b: Array, out: Array, *given: Array | None) -
         return False
     device, (m, k), n = a.device, a.shape, b.shape[1]
     key = ("levels_of_library", m, n, k, a.steps, b.steps)
-    found = device.plans.get(key)
+    found: Any = device.plans.get(key)
     if found is None:
         sizes = GemmShape(m, n, k, a.steps, b.steps, (n, 1))
         found = device.plans[key] = device.product(LEVELS, sizes, False, (False, False)) or False
