@@ -459,7 +459,7 @@ def _start(module: types.ModuleType, seed: int) -> None:
 
 def _shown(value) -> object:
     """Return a value so that all of it is seen when it is written."""
-    if torch.is_tensor(value):  # versions of new tensors are not eager's, as in PyTorch
+    if torch.is_tensor(value):  # versions of new tensors are not eager's
         return value.tolist(), value.requires_grad, value.dtype, value.is_leaf
     if isinstance(value, dict):
         return {key: _shown(one) for key, one in value.items()}
@@ -471,7 +471,7 @@ def _line_of(error: Exception, module: types.ModuleType) -> list:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == module.__file__]
     if isinstance(error, UnboundLocalError):  # CPython 3.11 may give the line of the instruction before
         lines = []
-    # The node of a replay has another name than eager's, as in PyTorch.
+    # The node of a replay has another name than eager's.
     text = re.sub(r", which is output \d+ of \w+,", "", str(error))
     return [type(error).__name__, text, lines[-1:], repr(error.__cause__), repr(error.__context__)]
 
