@@ -182,10 +182,9 @@ def write_program(seed: int) -> str:
     return f"{_PRELUDE}def function(x, y, state):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def load_program(seed: int, folder: pathlib.Path) -> types.ModuleType:
+def import_program(text: str, path: pathlib.Path) -> types.ModuleType:
     """Write a program to a file and import it: functions are split by their source."""
-    path = folder / f"program{seed}.py"
-    path.write_text(write_program(seed))
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -242,7 +241,7 @@ def difference(seed: int, folder: pathlib.Path) -> tuple[str, int]:
 
     Gradients that several parts add to one tensor may differ by the order of the sums.
     """
-    module = load_program(seed, folder)
+    module = import_program(write_program(seed), folder / f"program{seed}.py")
     wanted, wanted_gradients, _ = outcomes(module, False, seed)
     found, gradients, replays = outcomes(module, True, seed)
     for call, (a, b) in enumerate(zip(wanted, found, strict=True)):

@@ -8,7 +8,6 @@ compared bit for bit. Those of odd seeds call other functions too.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import pathlib
 import random
@@ -20,7 +19,7 @@ import warnings
 import torchlite as torch
 from torchlite._dynamo.compiled_function import CompiledFunction
 
-from .random_breaks import _Writer, replays_of
+from .random_breaks import _Writer, import_program, replays_of
 
 # What the functions call. `trace` records effects in their order.
 _PRELUDE = """
@@ -434,16 +433,6 @@ def write_program(seed: int) -> str:
     return f"{_PRELUDE}def function(x, y, state):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def load_program(seed: int, folder: pathlib.Path) -> types.ModuleType:
-    """Write a program to a file and import it: functions are split by their source."""
-    path = folder / f"effects{seed}.py"
-    path.write_text(write_program(seed))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _start(module: types.ModuleType, seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
@@ -520,7 +509,7 @@ def outcomes(module: types.ModuleType, compiles: bool, seed: int, calls: int = 6
 
 def difference(seed: int, folder: pathlib.Path) -> tuple[str, int]:
     """Return how a compiled program differs from eager ("" if it does not), and its number of replays."""
-    module = load_program(seed, folder)
+    module = import_program(write_program(seed), folder / f"effects{seed}.py")
     wanted, wanted_gradients, _ = outcomes(module, False, seed)
     found, gradients, replays = outcomes(module, True, seed)
     for call, (a, b) in enumerate(zip(wanted, found, strict=True)):

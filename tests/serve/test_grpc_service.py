@@ -38,14 +38,16 @@ class Stub:
         )
 
 
-def with_stub(work, *models, metadata=(), **options):
+def with_stub(work, *models, metadata=(), stub=Stub, **options):
+    """Run `work` with the calls of a server in this process."""
+
     async def main():
         service = Service(Settings(models=tuple(map(str, models)), grpc_port=0, access_log=False, **options))
         await service.repository.start()
         server, port = await start_grpc(service, None)
         try:
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-                await work(Stub(channel, metadata))
+                await work(stub(channel, metadata))
         finally:
             await server.stop(None)
             await service.close()

@@ -1,6 +1,7 @@
 """TorchServe's gRPC services, through a channel."""
 
 import asyncio
+import functools
 import json
 
 import pytest
@@ -9,11 +10,9 @@ pytest.importorskip("starlette", reason="the extra 'serve' is missing")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is missing")
 grpc = pytest.importorskip("grpc", reason="the extra 'serve' is missing")
 
-from torchlite.serve import Settings
-from torchlite.serve._grpc_service import start_grpc
-from torchlite.serve._service import Service
 from torchlite.serve._torchserve_messages import INFERENCE, MANAGEMENT, MANAGEMENT_CALLS, inference, management
 
+from . import test_grpc_service
 from .asgi_client import expected, network, write_onnx
 from .server_process import serving
 from .test_torchserve import folder_with
@@ -57,7 +56,7 @@ def test_messages_have_the_bytes_of_generated_code(kind, fields, recorded):
 class Stub:
     """The calls of both services by their names."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, metadata=()):
         def call(make, package, service, name, answer):
             return make(
                 f"/{package}.{service}/{name}", request_serializer=lambda message: message.SerializeToString(),
@@ -75,19 +74,7 @@ class Stub:
             setattr(self, name, lambda make=make, one=one, **fields: one(make(**fields)))
 
 
-def with_stub(work, *models, **options):
-    async def main():
-        service = Service(Settings(models=tuple(map(str, models)), grpc_port=0, access_log=False, **options))
-        await service.repository.start()
-        server, port = await start_grpc(service, None)
-        try:
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-                await work(Stub(channel))
-        finally:
-            await server.stop(None)
-            await service.close()
-
-    asyncio.run(main())
+with_stub = functools.partial(test_grpc_service.with_stub, stub=Stub)
 
 
 def with_code(work, *words):

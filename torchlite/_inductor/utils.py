@@ -14,7 +14,7 @@ __all__ = ["run_and_get_code"]
 def run_and_get_code(fn: Callable, *args: Any, **kwargs: Any) -> tuple[Any, list[str]]:
     """Call a function once, and collect the sources of the programs that `torch.compile` makes in this call.
 
-    What was compiled before is forgotten first, as by `torch._dynamo.reset()`. A program is Python source in torchlite.
+    `torch._dynamo.reset()` is called first, so everything is compiled anew. A program is Python source in torchlite.
     It calls the kernels of the function's ops, and it has the name of the compiled function.
 
     Args:

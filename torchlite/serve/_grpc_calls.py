@@ -1,8 +1,9 @@
-"""What calls of gRPC share: the token, errors as statuses, and the log."""
+"""Base class of gRPC services: tokens, errors as statuses, and the log."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, ClassVar
@@ -27,31 +28,42 @@ class GuardedCalls:
         if self._service.token and name not in self.open_calls:
             check_token(dict(context.invocation_metadata() or ()).get("authorization"), self._service.token)
 
+    @contextlib.asynccontextmanager
+    async def _guard(self, name: str, request: Any, context: Any) -> AsyncIterator[None]:
+        """Check the token of a call, make its errors statuses of gRPC, and log it."""
+        started, status = time.perf_counter(), "OK"
+        try:
+            self._check_token(name, context)
+            yield
+        except ServeError as error:
+            status = error.grpc_code
+            await abort(context, error)
+        except (asyncio.CancelledError, GeneratorExit):
+            status = "CANCELLED"
+            raise
+        except Exception:
+            status = "INTERNAL"
+            raise
+        finally:
+            model = getattr(request, "model_name", None) or getattr(request, "name", None)
+            self._log(name, model, status, started, context)
+
     def _guarded(self, name: str, method: Callable[[Any, Any], Any]) -> Any:
-        """Return a call whose errors are statuses of gRPC, and which is logged."""
+        """Return a call with `_guard` around it."""
 
         async def call(request: Any, context: Any) -> Any:
-            started, status = time.perf_counter(), "OK"
-            try:
-                self._check_token(name, context)
+            async with self._guard(name, request, context):
                 return await method(request, context)
-            except ServeError as error:
-                status = error.grpc_code
-                await abort(context, error)
-            except asyncio.CancelledError:
-                status = "CANCELLED"
-                raise
-            except Exception:
-                status = "INTERNAL"
-                raise
-            finally:
-                self._log(
-                    name,
-                    getattr(request, "model_name", None) or getattr(request, "name", None),
-                    status,
-                    started,
-                    context,
-                )
+
+        return call
+
+    def _guarded_stream(self, name: str, method: Callable[[Any, Any], AsyncIterator[Any]]) -> Any:
+        """Return a call with several answers with `_guard` around it."""
+
+        async def call(request: Any, context: Any) -> AsyncIterator[Any]:
+            async with self._guard(name, request, context):
+                async for answer in method(request, context):
+                    yield answer
 
         return call
 
@@ -71,29 +83,6 @@ class GuardedCalls:
             "trace_id": trace.split("-")[1] if trace else None,
         }
         write_line({key: value for key, value in values.items() if value is not None})
-
-    def _guarded_stream(self, name: str, method: Callable[[Any, Any], AsyncIterator[Any]]) -> Any:
-        """Return a call with several answers, whose errors are statuses of gRPC, and which is logged."""
-
-        async def call(request: Any, context: Any) -> AsyncIterator[Any]:
-            started, status = time.perf_counter(), "OK"
-            try:
-                self._check_token(name, context)
-                async for answer in method(request, context):
-                    yield answer
-            except ServeError as error:
-                status = error.grpc_code
-                await abort(context, error)
-            except (asyncio.CancelledError, GeneratorExit):
-                status = "CANCELLED"
-                raise
-            except Exception:
-                status = "INTERNAL"
-                raise
-            finally:
-                self._log(name, getattr(request, "model_name", None), status, started, context)
-
-        return call
 
 
 def shorter(*seconds: float | None) -> float | None:

@@ -29,7 +29,7 @@ class HandlerRequest:
 
     @property
     def signature(self) -> str:
-        """What requests have in common that one call can answer."""
+        """Key of requests that one call can answer: the same for all of them."""
         return f"handler, {EXPLAIN}={self.headers.get(EXPLAIN)}"
 
 

@@ -123,6 +123,20 @@ class Workers:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def handle_signals(names: str, handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """Call a handler at signals (names with commas between them), if this is the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        names = ""
+    numbers = [signal.Signals[name.strip()] for name in names.split(",") if name.strip()]
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
 class Agent:
     """The launcher: rounds of processes, which `start` starts, until the run ends."""
 
@@ -133,23 +147,12 @@ class Agent:
         self._left, self._pause = options["max_restarts"], options["monitor_interval"]
         self._signal = 0
 
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        def note(number: int, _: Any) -> None:
-            self._signal = number
-
-        names = self._options["signals"] if threading.current_thread() is threading.main_thread() else ""
-        numbers = [signal.Signals[name.strip()] for name in names.split(",") if name.strip()]
-        before = {number: signal.signal(number, note) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _note_signal(self, number: int, _: Any) -> None:
+        self._signal = number
 
     def run(self) -> int:
         """Return the exit code."""
-        with self._signals():
+        with handle_signals(self._options["signals"], self._note_signal):
             while True:
                 place = self._meeting.join(free_port(self._own.address), lambda: self._signal > 0)
                 if place is None:

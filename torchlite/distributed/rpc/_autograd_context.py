@@ -59,7 +59,7 @@ class RecvRpc(Function):
 
 
 class DistAutogradContext:
-    """What one worker knows of a distributed backward pass: messages, and gradients of leaves.
+    """One worker's part of a distributed backward pass: its messages, and gradients of leaves.
 
     `context` makes one, and a worker that gets a message of a context that it does not know.
 

@@ -21,7 +21,7 @@ from torchlite.autograd.function import once_differentiable
 
 @dataclass(frozen=True)
 class Settings:
-    """What one attention needs besides its tensors."""
+    """Arguments of an attention besides its tensors."""
 
     group: Any
     is_causal: bool

@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class WorkerSpec:
-    """What an agent starts on its machine, and how its machine meets the others.
+    """Description of the processes of an agent, and of the meeting of its machine with the others.
 
     Args:
         role: A name of the processes.

@@ -6,13 +6,12 @@ import contextlib
 import os
 import signal
 import tempfile
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import process_folder
 
+from ...._launch.elastic_agent import handle_signals
 from ...._launch.rank_starter import start_ranks
 from ...multiprocessing import LogsSpecs, PContext, SignalException
 from .api import RunResult, SimpleElasticAgent, WorkerGroup, WorkerSpec, WorkerState
@@ -22,12 +21,8 @@ __all__ = ["LocalElasticAgent"]
 _SIGNALS = "TORCHELASTIC_SIGNALS_TO_HANDLE"
 
 
-@contextlib.contextmanager
-def _signals_as_errors() -> Iterator[None]:
+def _signals_as_errors() -> contextlib.AbstractContextManager[None]:
     """Raise SignalException in the main thread at the first signal; later ones are ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     came = list[int]()
 
     def end(number: int, _: Any) -> None:
@@ -35,14 +30,7 @@ def _signals_as_errors() -> Iterator[None]:
             came.append(number)
             raise SignalException(f"Process {os.getpid()} got signal: {number}", signal.Signals(number))
 
-    names = os.environ.get(_SIGNALS, "SIGTERM,SIGINT,SIGHUP,SIGQUIT").split(",")
-    numbers = [signal.Signals[name.strip()] for name in names if name.strip()]
-    before = {number: signal.signal(number, end) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handle_signals(os.environ.get(_SIGNALS, "SIGTERM,SIGINT,SIGHUP,SIGQUIT"), end)
 
 
 class LocalElasticAgent(SimpleElasticAgent):
