@@ -134,3 +134,58 @@ def test_super_passes_a_call_on_as_the_base_class():
     assert x.sum().item() == 6 and isinstance(x.sum(), Doubling) and isinstance(x[0], Doubling)
     x[0] = 5
     assert x.tolist() == [5, 1, 1] and hash(x) == id(x) and len(x) == 3 and [y.item() for y in x] == [5, 1, 1]
+
+
+class Foreign:
+    """An object that is no Tensor and answers each call with the name of the function."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        assert types == (cls,)
+        return func.__name__
+
+
+FOREIGN_CALLS = {
+    "copy_": lambda x, other: x.copy_(other),
+    "fill_": lambda x, other: x.fill_(other),
+    "__getitem__": lambda x, other: x[other],
+    "type_as": lambda x, other: x.type_as(other),
+    "to": lambda x, other: x.to(other),
+    "embedding": lambda x, other: torch.nn.functional.embedding(x.long(), other),
+    "embedding_bag": lambda x, other: torch.nn.functional.embedding_bag(x.long(), other, x.long()),
+    "multi_head_attention_forward": lambda x, other: torch.nn.functional.multi_head_attention_forward(
+        other, x, x, 1, 1, x, x, None, None, False, 0.0, x, x
+    ),
+    "masked_fill": lambda x, other: x.masked_fill(x > 0, other),
+    "linear": lambda x, other: torch.nn.functional.linear(x, other),
+    "cat": lambda x, other: torch.cat([x, other]),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN_CALLS)
+def test_an_object_that_is_no_tensor_is_asked_in_any_place(name):
+    assert FOREIGN_CALLS[name](torch.zeros(2), Foreign()) == name
+
+
+def test_writes_ask_objects_that_are_no_tensors():
+    x = torch.zeros(2)
+    x[0] = Foreign()
+    x[Foreign()] = 1
+    assert x.tolist() == [0, 0]
+    with pytest.raises(IndexError):
+        x[3]
+    with pytest.raises(TypeError):
+        x[0] = object()
+
+
+def test_a_state_dict_may_hold_tensor_likes():
+    class Lazy(Foreign):
+        shape, dtype, ndim, device = torch.Size([2]), torch.float32, 1, torch.device("cpu")
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*(torch.ones(2) if isinstance(value, cls) else value for value in args), **(kwargs or {}))
+
+    layer = torch.nn.Linear(1, 2)
+    layer.load_state_dict({"weight": layer.weight.detach(), "bias": Lazy()})
+    assert layer.bias.tolist() == [1, 1]

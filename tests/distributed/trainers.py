@@ -5,6 +5,7 @@ Variables (RANK, WORLD_SIZE, MASTER_ADDR ...) say which rank it is; without them
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -111,7 +112,43 @@ def with_lightning(folder, prepare=lambda trainer: trainer, **options):
     return module.losses
 
 
+def with_lightning_fsdp(folder, kind):
+    """Lightning's FSDP: two epochs, a checkpoint, and two more in another trainer that loads it.
+
+    The strategy's own class is refused without a GPU; a class derived from it is not.
+    """
+    import lightning
+    from lightning.pytorch.plugins.environments import LightningEnvironment
+    from lightning.pytorch.strategies import FSDPStrategy
+
+    class OnTheCPU(FSDPStrategy):
+        pass
+
+    variables = dict(os.environ)
+
+    def fitted(epochs, checkpoint):
+        os.environ.update(variables)  # a trainer's end removes WORLD_SIZE
+        options = {}
+        if size() > 1:
+            wrapped = OnTheCPU(state_dict_type=kind, auto_wrap_policy={torch.nn.Linear})
+            options = {"strategy": wrapped, "devices": size(), "plugins": [LightningEnvironment()]}
+        module, loader = lightning_parts()
+        trainer = lightning.Trainer(
+            accelerator="cpu", max_epochs=epochs, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+            enable_model_summary=False, default_root_dir=folder, use_distributed_sampler=False, **options,
+        )  # fmt: skip
+        trainer.fit(module, loader, ckpt_path=checkpoint)
+        return trainer, module.losses
+
+    path = os.path.join(os.path.dirname(os.path.abspath(folder)), f"of_{size()}")  # which all ranks see
+    trainer, losses = fitted(2, None)
+    trainer.save_checkpoint(path)
+    return losses + fitted(4, path)[1]
+
+
 TRAINERS = {"accelerate": with_accelerate, "transformers": with_transformers, "lightning": with_lightning}
+for _kind in ("full", "sharded"):
+    TRAINERS[f"lightning_{_kind}"] = functools.partial(with_lightning_fsdp, kind=_kind)
 
 
 def report(losses):

@@ -17,6 +17,7 @@ from .._types.devices import is_backend_module
 from .._types.dtypes import OPAQUE, as_dtype, dtype, float8_e8m0fnu, get_default_dtype
 from .._types.layouts import Size
 from .dispatch_state import GLOBALS
+from .interceptors import find_torch_function_override
 from .numpy_errors import is_busy
 from .op_record import Op
 from .type_promotion import out_of_range_error
@@ -146,12 +147,13 @@ def decoded_operands(op: Op, raw: list) -> list | None:
 
 
 def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
-    """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent; None if no
-    argument changes.
+    """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent. No argument
+    changes if nothing has run, or if the class of one overrides `__torch_function__`. None if the call is not repeated.
     """
-    if is_busy(error):  # no argument changes, but nothing has run
+    failed_by_type = isinstance(error, (TypeError, AttributeError, ValueError))
+    if is_busy(error) or (failed_by_type and find_torch_function_override(values) is not None):
         plain = values
-    elif isinstance(error, (TypeError, AttributeError, ValueError)):
+    elif failed_by_type:
         plain = coerce_values(op, values)
         if op.opaque == "values" and _opaque_operand(values) is float8_e8m0fnu:
             plain = [v.float() if getattr(v, "dtype", None) is float8_e8m0fnu else v for v in values]

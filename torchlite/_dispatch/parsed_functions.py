@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .error_translation import filter_traceback
+from .interceptors import call_override
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -45,7 +46,11 @@ def parsed(public: str, **renamed: str) -> Callable[[_Function], _Function]:
                     if (*names,) == parameters[is_method:][: len(names)]:
                         raise  # the call is the same
                     return function(*given, **names)
-            except Exception:
+            except Exception as error:
+                if isinstance(error, (TypeError, AttributeError)):  # an argument of a class with `__torch_function__`
+                    found = call_override(call, args, kwargs or None)
+                    if found is not NotImplemented:
+                        return found
                 filter_traceback()
                 raise
 

@@ -133,7 +133,10 @@ def getitem(tensor: Tensor, index):
             if any(isinstance(item, Tensor) for item in advanced):
                 return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
         return _getitem_copy(out, advanced)
-    except Exception:
+    except Exception as error:
+        # An index of a class that is no Tensor and overrides `__torch_function__`.
+        if error.__class__ is IndexError and (found := _override("__getitem__", tensor, index)) is not NotImplemented:
+            return found
         filter_traceback()
         raise
 
@@ -201,7 +204,11 @@ def setitem(tensor: Tensor, index, value) -> None:
             target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
         if not _write_by_kernel_only(target, places, value):
             in_place_calls.run_in_place(set_index, (target, places, value), {})
-    except Exception:
+    except Exception as error:
+        if error.__class__ in (IndexError, TypeError) and (
+            _override("__setitem__", tensor, index, value) is not NotImplemented
+        ):
+            return
         filter_traceback()
         raise
 

@@ -121,6 +121,8 @@ def copy_(F, input, src, non_blocking):
         tensor([1., 2.])
     """
     if not hasattr(src, "_tl_array"):
+        if hasattr(src.__class__, "__torch_function__"):  # called with the arguments of this call
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         return in_place_calls.run_in_place(_fill, (input, src), {})
     if call.GLOBALS["WRITE_CHECKS"]:
         check_before_write(input)

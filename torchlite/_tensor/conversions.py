@@ -11,6 +11,7 @@ from .._dispatch.autograd_graph import autograd_meta_of, grad_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, recording
 from .._dispatch.error_translation import filter_traceback
+from .._dispatch.interceptors import call_override
 from .._dispatch.memory_layout import channels_last_strides, suggests_channels_last
 from .._dispatch.parsed_functions import parsed
 from .._dispatch.shapes import contiguous_strides
@@ -142,6 +143,8 @@ class ConversionMethods(PythonProtocols):
         try:
             d, where, copy, order = _parse_to(*args, **kwargs)
         except Exception:
+            if (found := call_override(call.Tensor.to, (self, *args), kwargs or None)) is not NotImplemented:
+                return found
             filter_traceback()
             raise
         out = self
@@ -288,7 +291,7 @@ class ConversionMethods(PythonProtocols):
         Args:
             other: The other tensor.
         """
-        return self.to(tensor=other)
+        return self.to(other.device, other.dtype)
 
     def share_memory_(self):
         """Move the memory to where other processes see it; returns the tensor."""

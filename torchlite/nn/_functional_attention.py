@@ -194,44 +194,40 @@ def multi_head_attention_forward(
     See also:
         `torch.nn.MultiheadAttention`, `torch.nn.functional.scaled_dot_product_attention`.
     """
-    if (
-        OVERRIDES
-        and (
-            found := call_override(
-                multi_head_attention_forward,
-                (
-                    query,
-                    key,
-                    value,
-                    embed_dim_to_check,
-                    num_heads,
-                    in_proj_weight,
-                    in_proj_bias,
-                    bias_k,
-                    bias_v,
-                    add_zero_attn,
-                    dropout_p,
-                    out_proj_weight,
-                    out_proj_bias,
-                ),
-                {
-                    "training": training,
-                    "key_padding_mask": key_padding_mask,
-                    "need_weights": need_weights,
-                    "attn_mask": attn_mask,
-                    "is_causal": is_causal,
-                    "use_separate_proj_weight": use_separate_proj_weight,
-                    "q_proj_weight": q_proj_weight,
-                    "k_proj_weight": k_proj_weight,
-                    "v_proj_weight": v_proj_weight,
-                    "static_k": static_k,
-                    "static_v": static_v,
-                    "average_attn_weights": average_attn_weights,
-                },
-            )
+    if (OVERRIDES or not isinstance(query, torch.Tensor)) and (
+        found := call_override(
+            multi_head_attention_forward,
+            (
+                query,
+                key,
+                value,
+                embed_dim_to_check,
+                num_heads,
+                in_proj_weight,
+                in_proj_bias,
+                bias_k,
+                bias_v,
+                add_zero_attn,
+                dropout_p,
+                out_proj_weight,
+                out_proj_bias,
+            ),
+            {
+                "training": training,
+                "key_padding_mask": key_padding_mask,
+                "need_weights": need_weights,
+                "attn_mask": attn_mask,
+                "is_causal": is_causal,
+                "use_separate_proj_weight": use_separate_proj_weight,
+                "q_proj_weight": q_proj_weight,
+                "k_proj_weight": k_proj_weight,
+                "v_proj_weight": v_proj_weight,
+                "static_k": static_k,
+                "static_v": static_v,
+                "average_attn_weights": average_attn_weights,
+            },
         )
-        is not NotImplemented
-    ):
+    ) is not NotImplemented:
         return found
     if (
         _TRACES

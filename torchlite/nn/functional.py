@@ -373,23 +373,19 @@ def embedding(
     See also:
         `torch.nn.Embedding`.
     """
-    if (
-        OVERRIDES
-        and (
-            found := _call_override(
-                embedding,
-                (input, weight),
-                {
-                    "padding_idx": padding_idx,
-                    "max_norm": max_norm,
-                    "norm_type": norm_type,
-                    "scale_grad_by_freq": scale_grad_by_freq,
-                    "sparse": sparse,
-                },
-            )
+    if (OVERRIDES or not isinstance(weight, torch.Tensor)) and (
+        found := _call_override(
+            embedding,
+            (input, weight),
+            {
+                "padding_idx": padding_idx,
+                "max_norm": max_norm,
+                "norm_type": norm_type,
+                "scale_grad_by_freq": scale_grad_by_freq,
+                "sparse": sparse,
+            },
         )
-        is not NotImplemented
-    ):
+    ) is not NotImplemented:
         return found
     if (
         _TRACES
@@ -465,27 +461,23 @@ def embedding_bag(
     See also:
         `torch.nn.EmbeddingBag`.
     """
-    if (
-        OVERRIDES
-        and (
-            found := _call_override(
-                embedding_bag,
-                (input, weight),
-                {
-                    "offsets": offsets,
-                    "max_norm": max_norm,
-                    "norm_type": norm_type,
-                    "scale_grad_by_freq": scale_grad_by_freq,
-                    "mode": mode,
-                    "sparse": sparse,
-                    "per_sample_weights": per_sample_weights,
-                    "include_last_offset": include_last_offset,
-                    "padding_idx": padding_idx,
-                },
-            )
+    if (OVERRIDES or not isinstance(weight, torch.Tensor)) and (
+        found := _call_override(
+            embedding_bag,
+            (input, weight),
+            {
+                "offsets": offsets,
+                "max_norm": max_norm,
+                "norm_type": norm_type,
+                "scale_grad_by_freq": scale_grad_by_freq,
+                "mode": mode,
+                "sparse": sparse,
+                "per_sample_weights": per_sample_weights,
+                "include_last_offset": include_last_offset,
+                "padding_idx": padding_idx,
+            },
         )
-        is not NotImplemented
-    ):
+    ) is not NotImplemented:
         return found
     if (
         _TRACES

@@ -10,7 +10,13 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite.distributed.device_mesh import init_device_mesh
-from torchlite.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
+from torchlite.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    FullyShardedDataParallel,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
 from torchlite.distributed.tensor import DTensor, Shard
 from torchlite.nn import functional as F
 from torchlite.utils.checkpoint import checkpoint
@@ -63,13 +69,23 @@ def full(tensor):
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
+def full_parameters(model):
+    """Full values and gradients of a model's parameters, in their order."""
+    if not isinstance(model, FullyShardedDataParallel):
+        assert all(isinstance(p, DTensor) for p in model.parameters())
+        return [(full(p).detach(), full(p.grad)) for p in model.parameters()]
+    assert all(type(p) is nn.Parameter and not isinstance(p.grad, DTensor) for p in model.parameters())
+    copied = lambda tensor: None if tensor is None else tensor.detach().clone()
+    with FullyShardedDataParallel.summon_full_params(model, writeback=False, with_grads=True):
+        return [(copied(p), copied(p.grad)) for p in model.parameters()]
+
+
 def close(a, b, tolerance=1e-6):
-    for (name, one), other in zip(a.named_parameters(), b.parameters(), strict=True):
-        for what, x, y in (("value", one, other), ("grad", one.grad, other.grad)):
+    for found, (name, other) in zip(full_parameters(a), b.named_parameters(), strict=True):
+        for what, x, y in zip(("value", "grad"), found, (other, other.grad), strict=True):
             assert (x is None) == (y is None), (name, what)
             if x is not None:
-                assert isinstance(x, DTensor) and x.shape == y.shape
-                assert (full(x).detach() - y).abs().max().item() <= tolerance, (name, what, full(x), y)
+                assert x.shape == y.shape and (x - y).abs().max().item() <= tolerance, (name, what, x, y)
 
 
 def train(model, alone, rank, size, steps=3, make=functools.partial(torch.optim.Adam, lr=0.01), tolerance=1e-6):

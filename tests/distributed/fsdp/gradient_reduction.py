@@ -18,7 +18,7 @@ from torchlite.distributed.fsdp.wrap import ModuleWrapPolicy
 from torchlite.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torchlite.nn import functional as F
 
-from .fsdp_checks import Block, Net, batch, close, full, sharded, train
+from .fsdp_checks import Block, Net, batch, close, full, full_parameters, sharded, train
 
 BLOCKS = ModuleWrapPolicy({Block})
 
@@ -44,7 +44,7 @@ def hooks_of_communication(rank, size):
             for net, part in ((model, slice(rank, None, size)), (alone, slice(None))):
                 F.mse_loss(net(x[part]), y[part]).backward()
             close(model, alone, 2e-2)
-            differ = [(full(a.grad) != b.grad).any() for a, b in zip(model.parameters(), alone.parameters())]
+            differ = [(a != b.grad).any() for (_, a), b in zip(full_parameters(model), alone.parameters(), strict=True)]
             assert all(p.grad.dtype is torch.float32 for p in model.parameters()) and any(differ)
 
 
@@ -61,8 +61,8 @@ def a_hook_of_ones_own(rank, size):
     F.mse_loss(model(x[rank::size]), y[rank::size]).backward()
     F.mse_loss(alone(x), y).backward()
     assert len(seen) == len(list(model.parameters())) and set(seen) == {("state", torch.float64, 1, True)}
-    for one, other in zip(model.parameters(), alone.parameters(), strict=True):
-        torch.testing.assert_close(full(one.grad), size * other.grad, atol=1e-5, rtol=1e-5)
+    for (_, grad), other in zip(full_parameters(model), alone.parameters(), strict=True):
+        torch.testing.assert_close(grad, size * other.grad, atol=1e-5, rtol=1e-5)
     outer = FSDP(nn.Sequential(FSDP(nn.Linear(2, 2))))
     assert outer.check_is_root()
     with pytest.raises(AssertionError, match="only be called on a root instance"):

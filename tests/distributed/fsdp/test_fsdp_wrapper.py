@@ -14,6 +14,7 @@ def test_two_ranks(tmp_path):
         2,
         fsdp_wrapper.strategies_and_policies,
         fsdp_wrapper.whole_parameters_for_a_while,
+        fsdp_wrapper.what_is_held_and_loaded,
         fsdp_wrapper.gradients_that_wait_and_norms,
         fsdp_wrapper.kinds_of_state,
         fsdp_wrapper.whole_states_from_one_rank,

@@ -81,7 +81,7 @@ def _check_empty(what: str, options: StateDictOptions) -> None:
 # -- names
 
 
-def _strip_wrapper_names(model: nn.Module, name: str) -> str:
+def strip_wrapper_names(model: nn.Module, name: str) -> str:
     """Return a name without wrappers' prefixes."""
     module: Any = model
     kept = []
@@ -97,7 +97,7 @@ def _parameter_names(model: nn.Module) -> dict[int, str]:
     """Return the names of parameters, by identity; the first for one with several."""
     found: dict[int, str] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
-        found.setdefault(id(parameter), _strip_wrapper_names(model, name))
+        found.setdefault(id(parameter), strip_wrapper_names(model, name))
     return found
 
 
@@ -112,7 +112,7 @@ def _wrapper_prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> li
         FutureWarning,
         stacklevel=3,
     )
-    return [f"{_strip_wrapper_names(model, name)}." for name, module in model.named_modules() if module in submodules]
+    return [f"{strip_wrapper_names(model, name)}." for name, module in model.named_modules() if module in submodules]
 
 
 @contextlib.contextmanager
@@ -164,6 +164,24 @@ def _copy_to_host(tensor: Any) -> Any:
         tensor.to_local().cpu(), tensor.device_mesh, tensor.placements, run_check=False, shape=tensor.shape,
         stride=tensor.stride(),
     )  # fmt: skip
+
+
+def _plain_shards(model: nn.Module) -> dict[int, Any]:
+    """Return FullyShardedDataParallel's parameters, by identity; each converts between its shard and a DTensor."""
+    if not any(hasattr(module, "_fsdp_wrapped_module") for module in model.modules()):
+        return {}
+    from torchlite.distributed.fsdp._fsdp_state import plain_shards
+
+    return plain_shards(model)
+
+
+def _as_dtensors(held: dict[str, Any], shard: Any) -> dict[str, Any]:
+    """Return a parameter's state with DTensors for tensors of the form of its plain shard, if it has one."""
+    if shard is None:
+        return held
+    form = shard.sharded.shape
+    has_form = lambda value: isinstance(value, torch.Tensor) and value.shape == form
+    return {key: shard.as_dtensor(value) if has_form(value) else value for key, value in held.items()}
 
 
 def _convert_like(value: Any, like: Any) -> Any:
@@ -220,11 +238,11 @@ def get_model_state_dict(
     prefixes = _wrapper_prefixes(model, submodules)
     with _use_sharded_state_dict(model):
         raw = model.state_dict()
-    state = {_strip_wrapper_names(model, name): value for name, value in raw.items()}
+    state = {strip_wrapper_names(model, name): value for name, value in raw.items()}
     if options.ignore_frozen_params:
         for name, parameter in model.named_parameters(remove_duplicate=False):
             if not parameter.requires_grad:
-                state.pop(_strip_wrapper_names(model, name), None)
+                state.pop(strip_wrapper_names(model, name), None)
     return _apply_options(_filter_submodules(state, prefixes, options), options)
 
 
@@ -268,7 +286,7 @@ def set_model_state_dict(
         return torch.nn.modules.module._IncompatibleKeys([], [])
     with _use_sharded_state_dict(model):
         current = model.state_dict()
-        names = {_strip_wrapper_names(model, name): name for name in current}
+        names = {strip_wrapper_names(model, name): name for name in current}
         fitted = lambda name, value: _convert_like(value, current.get(names.get(name, "")))
         if options.broadcast_from_rank0:
             state = _broadcast_from_rank_0(model_state_dict, fitted)
@@ -335,19 +353,22 @@ def get_optimizer_state_dict(
     """
     options = _check_options(options)
     prefixes = _wrapper_prefixes(model, submodules)
-    names = _parameter_names(model)
+    names, shards = _parameter_names(model), _plain_shards(model)
     state: dict[str, Any] = {_STATE: {}, _GROUPS: []}
     for optimizer in _as_list(optimizers):
         _init_optim_state(optimizer)
         own = optimizer.state_dict()
-        by_number: dict[Any, str] = {}
+        by_number: dict[Any, Any] = {}
         for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
             mine = [names[id(parameter)] for parameter in group[_PARAMS]]
-            by_number.update(zip(saved[_PARAMS], mine, strict=True))
+            by_number.update(zip(saved[_PARAMS], group[_PARAMS], strict=True))
             kept = list(_filter_submodules(dict.fromkeys(mine), prefixes, options))
             if kept or not prefixes:
                 state[_GROUPS].append({**saved, _PARAMS: kept})
-        found = {by_number[number]: value for number, value in own[_STATE].items()}
+        found = {
+            names[id(by_number[number])]: _as_dtensors(held, shards.get(id(by_number[number])))
+            for number, held in own[_STATE].items()
+        }
         state[_STATE].update(_filter_submodules(found, prefixes, options))
     given = _apply_options(state, options)
     return _flatten_by_name(given) if given and options.flatten_optimizer_state_dict else given
@@ -424,7 +445,15 @@ def _unflatten_optim_state(flat: dict[str, Any]) -> dict[str, Any]:
 def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]) -> dict[str, Any]:
     """Return a state by names, full or sharded, for this rank's `optimizer.load_state_dict`."""
     _init_optim_state(optimizer)
-    return _to_positional_state(optimizer, _parameter_names(model), state, _convert_like)
+    shards = _plain_shards(model)
+
+    def fit(value: Any, parameter: Any) -> Any:
+        shard = shards.get(id(parameter))
+        if shard is None:
+            return _convert_like(value, parameter)
+        return shard.held_part(value) if isinstance(value, torch.Tensor) and value.shape == shard.size else value
+
+    return _to_positional_state(optimizer, _parameter_names(model), state, fit)
 
 
 def set_optimizer_state_dict(
@@ -445,14 +474,14 @@ def set_optimizer_state_dict(
         >>> set_optimizer_state_dict(model, optimizer, get_optimizer_state_dict(model, optimizer))
     """
     options = _check_options(options)
-    names = _parameter_names(model)
-    parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
+    names, shards = _parameter_names(model), _plain_shards(model)
+    likes = {names[id(p)]: shards[id(p)].dtensor if id(p) in shards else p for p in model.parameters()}
     state = optim_state_dict
     if options.broadcast_from_rank0:
 
         def take(path: str, value: Any) -> Any:
             name = path.partition("\0")[0] if "\0" in path else path.split(".", 1)[1].rpartition(".")[0]
-            return _convert_like(value, parameters.get(name))
+            return _convert_like(value, likes.get(name))
 
         state = _unflatten_optim_state(_broadcast_from_rank_0(_flatten_optim_state(optim_state_dict), take))
     for optimizer in _as_list(optimizers):

@@ -9,7 +9,7 @@ import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
 from torchlite._tensor.releasable_memory import releasable_zeros, release_memory
-from torchlite.distributed._local_shards import copy_local_part
+from torchlite.distributed._local_shards import copy_local_part, distribute_like
 from torchlite.distributed.device_mesh import DeviceMesh
 from torchlite.distributed.tensor import DTensor, Shard
 from torchlite.distributed.tensor.placement_types import _StridedShard
@@ -44,7 +44,11 @@ class UnshardedStorage:
 
 
 class FSDPParam:
-    """A parameter in `places` ((module, name), several if it is tied), sharded along a dimension over the ranks."""
+    """A parameter in `places` ((module, name), several if it is tied), sharded along a dimension over the ranks.
+
+    `sharded` is the parameter of modules and optimizers between passes: a DTensor, or with `plain` a Tensor of this
+    rank's elements. That is flat if there are several shards.
+    """
 
     def __init__(
         self,
@@ -56,9 +60,10 @@ class FSDPParam:
         precision: MixedPrecisionPolicy,
         offload: OffloadPolicy,
         same: bool,
+        plain: bool,
     ) -> None:
         self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
-        self.precision = precision
+        self.precision, self.plain = precision, plain
         self.name = ""  # in the root, once that is known
         self._unsharded: UnshardedStorage | None = None
         self._parameter: Any = None  # the unsharded parameter
@@ -100,17 +105,41 @@ class FSDPParam:
         mine = part.clone(memory_format=torch.contiguous_format)
         mine = mine if mine.is_meta else mine.to(where)
         self.mesh, self.placements = mesh, placements
-        sharded: Any = nn.Parameter(self.as_sharded(mine), requires_grad=parameter.requires_grad)
+        self.shard_shape = mine.shape
+        held = self.held_form(mine) if self.plain else self.as_dtensor(mine)
+        sharded: Any = nn.Parameter(held, requires_grad=parameter.requires_grad)
         for name, value in vars(parameter).items() if hasattr(parameter, "__dict__") else ():
             if not name.startswith("_"):
                 setattr(sharded, name, value)
+        if self.plain:
+            sharded._fsdp_flattened = True  # PyTorch's mark of a parameter of FullyShardedDataParallel
         return sharded
 
-    def as_sharded(self, local: torch.Tensor) -> Any:
-        """Return a local shard as a DTensor."""
+    def held_form(self, local: torch.Tensor) -> torch.Tensor:
+        """Return a local shard in the form of a plain `sharded`."""
+        return local if self.lanes.size == 1 else local.reshape(-1)
+
+    def as_dtensor(self, local: torch.Tensor) -> Any:
+        """Return a local shard, or a tensor in the form of a plain `sharded`, as a DTensor over its memory."""
         return DTensor.from_local(
-            local, self.mesh, self.placements, run_check=False, shape=self.size, stride=self.strides
-        )
+            local.view(self.shard_shape), self.mesh, self.placements, run_check=False, shape=self.size,
+            stride=self.strides,
+        )  # fmt: skip
+
+    def held_part(self, value: torch.Tensor) -> torch.Tensor:
+        """Return this rank's part of a full tensor or DTensor in the form of a plain `sharded`."""
+        part: Any = value if isinstance(value, DTensor) else distribute_like(value, self.dtensor)
+        return self.held_form(part.redistribute(self.mesh, self.placements).to_local())
+
+    @property
+    def dtensor(self) -> Any:
+        """The shard as a DTensor."""
+        return self.as_dtensor(self.sharded.detach()) if self.plain else self.sharded
+
+    @property
+    def local(self) -> torch.Tensor:
+        """This rank's shard."""
+        return self.sharded.detach().view(self.shard_shape) if self.plain else self.sharded.detach().to_local()
 
     @property
     def dtype(self) -> torch.dtype:
@@ -126,7 +155,7 @@ class FSDPParam:
 
     def _padded_local_shard(self) -> torch.Tensor:
         """Return the shard to send: in the unsharded dtype, and padded."""
-        local = self.sharded.detach().to_local().to(self.device, self.dtype)
+        local = self.local.to(self.device, self.dtype)
         if local.shape[self.dim] == self.rows:
             return local.contiguous()
         padded = torch.zeros(self._padded_shard_shape, dtype=local.dtype, device=local.device)
@@ -198,7 +227,7 @@ class FSDPParam:
         if found is not self.sharded and found is not self._parameter:
             self.sharded = found
             self._set_on_modules(found)
-        if self.sharded.to_local().is_meta:
+        if self.local.is_meta:
             raise RuntimeError(
                 "FSDP parameters should be materialized from meta device before training, but the following were "
                 f"still on meta device: {[self.name or name]}\nFor example, call module.to_empty(device) to "
@@ -208,15 +237,18 @@ class FSDPParam:
     def show_gradient(self) -> None:
         """Set the unsharded parameter's gradient to the unsharded gradient."""
         if self.sharded.grad is not None:
-            self._parameter.grad = self.sharded.grad.full_tensor().to(self.dtype)
+            self._parameter.grad = self._dtensor_gradient().full_tensor().to(self.dtype)
+
+    def _dtensor_gradient(self) -> Any:
+        return self.as_dtensor(self.sharded.grad) if self.plain else self.sharded.grad
 
     def write_back(self, values: bool, gradients: bool) -> None:
         """Copy changes of the unsharded parameter, and of its gradient, to the shard."""
         if values:
-            copy_local_part(self.sharded, self._parameter.detach())
+            copy_local_part(self.dtensor, self._parameter.detach())
         if gradients and self._parameter.grad is not None:
             if values:
-                copy_local_part(self.sharded.grad, self._parameter.grad)
+                copy_local_part(self._dtensor_gradient(), self._parameter.grad)
             self._parameter.grad = None
 
     # -- gradients
@@ -267,12 +299,14 @@ class FSDPParam:
     def add_gradient(self, part: torch.Tensor) -> None:
         """Accumulate this rank's shard of the gradient."""
         shard = self.sharded
-        local = shard.to_local()
-        found = part.narrow(self.dim, 0, local.shape[self.dim])
+        found = part.narrow(self.dim, 0, self.shard_shape[self.dim])
         if found.numel() < part.numel():
             found = found.clone()
-        found = found.to(local.device, shard.dtype)
-        if shard.grad is None:
-            shard.grad = self.as_sharded(found)
+        found = found.to(self.local.device, shard.dtype)
+        if shard.grad is not None:
+            if self.plain:
+                shard.grad.add_(self.held_form(found))
+            else:
+                shard.grad._local_tensor.add_(found)
         else:
-            shard.grad._local_tensor.add_(found)
+            shard.grad = self.held_form(found) if self.plain else self.as_dtensor(found)

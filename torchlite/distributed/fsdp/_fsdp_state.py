@@ -16,6 +16,7 @@ from torchlite._tensor.releasable_memory import trim_allocator
 from torchlite.autograd.hook_runner import CURRENT_PASSES
 from torchlite.utils import _pytree as pytree
 
+from ._fsdp_param import FSDPParam
 from ._fsdp_param_group import FSDPParamGroup, GradientReduction
 from ._fully_shard_policies import MixedPrecisionPolicy
 
@@ -74,8 +75,8 @@ class FSDPState:
         for module in modules:
             module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after_forward, prepend=False)
-            module.register_state_dict_pre_hook(lambda *_: self.reshard())
-            module.register_load_state_dict_pre_hook(lambda *_: self.reshard())
+            module.register_state_dict_pre_hook(lambda *_: self._before_state_dict())
+            module.register_load_state_dict_pre_hook(lambda *_: self._before_state_dict())
 
     # -- the root
 
@@ -222,6 +223,11 @@ class FSDPState:
         self._running.clear()
         self.reshard()
 
+    def _before_state_dict(self) -> None:
+        """Reshard, except while the program asks for full parameters: it saves and loads these."""
+        if not self.summoned:
+            self.reshard()
+
     def reshard(self) -> None:
         """Reshard the parameters."""
         if self.group is not None:
@@ -252,3 +258,10 @@ def _cast_inputs(value: Any, dtype: torch.dtype) -> Any:
 def state_of(module: nn.Module) -> FSDPState | None:
     """Return the state that `fully_shard` set on a module, None for others."""
     return module.__dict__.get("_fsdp_state")
+
+
+def plain_shards(model: nn.Module) -> dict[int, FSDPParam]:
+    """Return the sharded parameters of a model that are no DTensors, by their identity."""
+    groups = [state.group for module in model.modules() if (state := state_of(module)) is not None]
+    parameters = [parameter for group in groups if group is not None for parameter in group.parameters]
+    return {id(parameter.sharded): parameter for parameter in parameters if parameter.plain}

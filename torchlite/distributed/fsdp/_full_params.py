@@ -9,7 +9,6 @@ from typing import Any
 
 import torchlite as torch
 import torchlite.distributed as dist
-from torchlite.distributed.tensor import DTensor
 
 from ._fsdp_state import FSDPState
 
@@ -61,11 +60,11 @@ def _partial_norm(tensors: list[torch.Tensor], kind: float) -> torch.Tensor:
 
 def clip_sharded_grad_norm(state: FSDPState, parameters: list[Any], most: float, kind: float) -> torch.Tensor:
     """Clip the gradients' total norm to `most`; return the norm before."""
-    grads = [p.grad for p in parameters if p.grad is not None]
-    parts = [grad.to_local() for grad in grads if isinstance(grad, DTensor)]
-    same = [grad for grad in grads if not isinstance(grad, DTensor)]
-    total = _partial_norm(parts, kind)
     groups = [group for one in state.begin().states for group in [one.group] if group is not None]
+    sharded = {id(parameter.sharded) for group in groups for parameter in group.parameters}
+    parts = [p.grad for p in parameters if p.grad is not None and id(p) in sharded]
+    same = [p.grad for p in parameters if p.grad is not None and id(p) not in sharded]
+    total = _partial_norm(parts, kind)
     if groups:
         op = dist.ReduceOp.MAX if math.isinf(kind) else dist.ReduceOp.SUM
         dist.all_reduce(total, op, groups[0].lanes.group)

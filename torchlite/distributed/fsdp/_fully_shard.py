@@ -111,10 +111,12 @@ def apply_fully_shard(
     offload: OffloadPolicy,
     ignored: set[Any],
     same: bool = False,
+    plain: bool = False,
 ) -> None:
     """Shard the parameters of modules that no inner one manages, and register the forward hooks.
 
-    With `same` the shards keep the parameters' identity: an optimizer may have them already.
+    With `same` the shards keep the parameters' identity: an optimizer may have them already. With `plain` they are
+    Tensors of this rank's elements, not DTensors.
     """
     device = _device_of(lanes.mesh)
     managed = _get_managed_modules(modules)
@@ -124,7 +126,7 @@ def apply_fully_shard(
     parameters = []
     for parameter, places in _get_parameters(managed, ignored):
         shard = None if placement is None else placement(parameter)
-        parameters.append(FSDPParam(parameter, places, lanes, shard, device, precision, offload, same))
+        parameters.append(FSDPParam(parameter, places, lanes, shard, device, precision, offload, same, plain))
     group = FSDPParamGroup(parameters, modules, lanes, precision) if parameters else None
     if isinstance(reshards, int) and not isinstance(reshards, bool):
         if group is not None:

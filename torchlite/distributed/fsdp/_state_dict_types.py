@@ -9,9 +9,11 @@ from typing import Any
 import torchlite as torch
 import torchlite.distributed as dist
 from torchlite import nn
-from torchlite.distributed._local_shards import distribute_like
+from torchlite.distributed.checkpoint.state_dict import strip_wrapper_names
 from torchlite.distributed.tensor import DTensor
+from torchlite.overrides import is_tensor_like
 
+from ._fsdp_param import FSDPParam
 from .api import (
     FullOptimStateDictConfig,
     FullStateDictConfig,
@@ -105,11 +107,28 @@ def register_state_dict_hooks(module: nn.Module) -> None:
 def _post_state_dict_hook(module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any) -> None:
     settings = state_dict_settings(module)
     inner = prefix + PREFIX
+    shards = {} if module._state().summoned else _shards_by_name(module)  # type: ignore[operator]
     for name in [name for name in state if name.startswith(inner)]:
-        value = state.pop(name)
-        kept = _convert_to_type(value, settings)
+        value, plain = state.pop(name), name.removeprefix(inner)
+        kept = _convert_to_type(shards[plain].as_dtensor(value) if plain in shards else value, settings)
         if kept is not None:
-            state[prefix + name.removeprefix(inner)] = kept
+            state[prefix + plain] = kept
+
+
+def _shards_by_name(wrapper: nn.Module) -> dict[str, FSDPParam]:
+    """Return the parameters that a wrapper shards itself, by their names in the wrapped module's state dict."""
+    wrapped: Any = wrapper._fsdp_wrapped_module
+    paths: dict[int, list[str]] = {}
+    for path, module in wrapped.named_modules(remove_duplicate=False):
+        paths.setdefault(id(module), []).append(f"{path}." if path else "")
+    group = wrapper._state().group  # type: ignore[operator]
+    parameters = [] if group is None else group.parameters
+    places = [(parameter, place) for parameter in parameters for place in parameter.places]
+    return {
+        strip_wrapper_names(wrapped, path + name): parameter
+        for parameter, (module, name) in places
+        for path in paths[id(module)]
+    }
 
 
 def _convert_to_type(value: Any, settings: StateDictSettings) -> Any:
@@ -131,22 +150,30 @@ def _pre_load_state_dict_hook(
     module: nn.Module, state: dict[str, Any], prefix: str, metadata: Any, strict: bool, missing: Any, unexpected: Any,
     errors: Any,
 ) -> None:  # fmt: skip
-    inner = prefix + PREFIX
-    own = dict(module._fsdp_wrapped_module.named_parameters(remove_duplicate=False))  # type: ignore[operator, union-attr]
+    inner, kind = prefix + PREFIX, state_dict_settings(module).state_dict_type
     for name in [name for name in state if name.startswith(prefix) and not name.startswith(inner)]:
         state[inner + name.removeprefix(prefix)] = state.pop(name)
-    plain = {name.replace(PREFIX, ""): parameter for name, parameter in own.items()}
+    shards, whole = _shards_by_name(module), module._state().summoned  # type: ignore[operator]
     for name in [name for name in state if name.startswith(inner)]:
-        like = plain.get(name.removeprefix(inner).replace(PREFIX, ""))
-        value = state[name]
-        if isinstance(like, DTensor) and isinstance(value, torch.Tensor) and not isinstance(value, DTensor):
-            state[name] = _to_local_part(value, like, state_dict_settings(module).state_dict_type)
+        shard = shards.get(strip_wrapper_names(module._fsdp_wrapped_module, name.removeprefix(inner)))
+        if shard is not None and is_tensor_like(state[name]):
+            value = _to_tensor(state[name])
+            state[name] = _to_full(value) if whole else _to_part(value, shard, kind)
 
 
-def _to_local_part(value: torch.Tensor, like: Any, kind: StateDictType) -> Any:
-    """Return a plain tensor as this rank's shard of a parameter."""
-    if kind is not StateDictType.LOCAL_STATE_DICT:
-        return distribute_like(value, like) if value.shape == like.shape else value
-    return DTensor.from_local(
-        value, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
-    )
+def _to_tensor(value: Any) -> torch.Tensor:
+    """Return a tensor: a copy of an object that only has `__torch_function__`, as lazily read ones have."""
+    if isinstance(value, torch.Tensor):
+        return value
+    return torch.empty(value.shape, dtype=value.dtype, device=value.device).copy_(value)
+
+
+def _to_full(value: Any) -> torch.Tensor:
+    return value.full_tensor() if isinstance(value, DTensor) else value  # type: ignore[no-any-return]
+
+
+def _to_part(value: torch.Tensor, shard: FSDPParam, kind: StateDictType) -> torch.Tensor:
+    """Return this rank's elements of a loaded tensor; one of another shape is left for the error of the caller."""
+    if kind is StateDictType.LOCAL_STATE_DICT and not isinstance(value, DTensor):
+        return shard.held_form(value) if value.shape == shard.shard_shape else value
+    return shard.held_part(value) if value.shape == shard.size else value

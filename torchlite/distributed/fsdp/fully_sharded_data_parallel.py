@@ -12,7 +12,7 @@ import torchlite.distributed as dist
 from torchlite import nn
 from torchlite.distributed.device_mesh import DeviceMesh
 
-from ._fsdp_state import FSDPState, state_of
+from ._fsdp_state import FSDPState, plain_shards, state_of
 from ._full_params import clip_sharded_grad_norm, unshard_params
 from ._fully_shard import apply_fully_shard
 from ._fully_shard_policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -52,8 +52,9 @@ _KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStr
 class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixin):
     """Wraps a module and shards its parameters over the ranks of a group; `fully_shard` as a module.
 
-    Create the optimizer afterwards. The parameters are separate DTensors, not one flat tensor. With ``use_orig_params``
-    they are the module's own objects, and the optimizer may be created before.
+    Create the optimizer afterwards. The parameters are separate tensors, not one flat tensor. Between passes each holds
+    this rank's elements, flat if there are several shards. With ``use_orig_params`` they are the module's own objects,
+    and the optimizer may be created before.
 
     Args:
         module: The module.
@@ -135,7 +136,7 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         offload = CPUOffloadPolicy() if self.cpu_offload.offload_params else OffloadPolicy()
         reshards = False if strategy in _KEEPS else None
         without = parameters | {p for one in ignored for p in one.parameters()}
-        apply_fully_shard((self,), lanes, reshards, None, policy, offload, without, same=use_orig_params)
+        apply_fully_shard((self,), lanes, reshards, None, policy, offload, without, same=use_orig_params, plain=True)
         register_state_dict_hooks(self)
 
     @property
@@ -399,7 +400,8 @@ def _materialize_meta_module(module: nn.Module, init: Callable[[nn.Module], None
 def _sync_module_params_and_buffers(module: nn.Module, lanes: MeshInfo, ignored: set[Any]) -> None:
     from torchlite.distributed._ddp.sync_module_states import broadcast_coalesced
 
-    states: list[Any] = [p for p in module.parameters() if p not in ignored and not hasattr(p, "_local_tensor")]
+    shards = plain_shards(module)
+    states: list[Any] = [p for p in module.parameters() if p not in ignored and id(p) not in shards]
     states += list(module.buffers())
     for group in (lanes.group, lanes.copies):
         if group is not None:

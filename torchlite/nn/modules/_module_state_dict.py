@@ -261,7 +261,7 @@ def _find_unexpected(module, state_dict, prefix, local_state, extra_key, unexpec
 
 
 def _load_tensor(module, name, param, key, value, assign, error_msgs):
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, torch.Tensor) and not hasattr(type(value), "__torch_function__"):
         error_msgs.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
             f"checkpoint but received {type(value)}"
