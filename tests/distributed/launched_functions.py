@@ -37,6 +37,17 @@ def fails_at_first(folder):
     return int(os.environ["TORCHELASTIC_RESTART_COUNT"])
 
 
+def overstays_at_first():
+    """Sleep in a block with a timer, at the first attempt too long; how often it was restarted."""
+    from torchlite.distributed.elastic import timer
+
+    restarts = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+    timer.configure(timer.FileTimerClient(os.environ["TORCHELASTIC_TIMER_FILE"]))
+    with timer.expires(60 if restarts else 0.1):
+        time.sleep(0 if restarts else 120)
+    return restarts
+
+
 def kills_itself():
     os.kill(os.getpid(), signal.SIGKILL)
 

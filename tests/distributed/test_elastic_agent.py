@@ -1,6 +1,7 @@
 """`LocalElasticAgent`, agents of a program's own, and the handlers by which their machines meet."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import torchlite.distributed as dist
 from tests.distributed import launched_functions as functions
 from tests.distributed.rank_launcher import ROOT, environment, needs_mpi
 from tests.distributed.test_by_hand import end, free_port
-from torchlite.distributed.elastic import rendezvous
+from torchlite.distributed.elastic import events, metrics, rendezvous
 from torchlite.distributed.elastic.agent.server import (
     RunResult,
     SimpleElasticAgent,
@@ -25,6 +26,7 @@ from torchlite.distributed.elastic.agent.server import (
 )
 from torchlite.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torchlite.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+from torchlite.distributed.elastic.multiprocessing.errors import ProcessFailure
 from torchlite.distributed.elastic.rendezvous.registry import get_rendezvous_handler
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked")
@@ -116,6 +118,55 @@ def test_the_loop_of_an_agent(states, waiting, restarts, last, calls):
     assert handler.calls == calls
 
 
+def test_events_and_metrics_of_an_agent(monkeypatch):
+    lines, values = [], []
+
+    class Kept(logging.Handler):
+        def emit(self, record):
+            lines.append(json.loads(record.getMessage()))
+
+    class Values(metrics.MetricHandler):
+        def emit(self, metric_data):
+            values.append((metric_data.name, metric_data.value))
+
+    monkeypatch.setitem(events.handlers._log_handlers, "of_agents", Kept())
+    monkeypatch.setitem(metrics.api._handlers, None, Values())
+    spec = WorkerSpec(
+        "t", 2, Alone(), entrypoint=max, monitor_interval=0.01, max_restarts=1, event_log_handler="of_agents"
+    )
+    agent = Told(spec, [FAILED, SUCCEEDED])
+    agent.run()
+    assert [line["name"] for line in lines] == ["torchelastic.worker.status.SUCCEEDED"] * 2
+    found = [line["metadata"] for line in lines]
+    assert [(one["global_rank"], one["role"], one["agent_restarts"], one["rdzv_backend"]) for one in found] == [
+        (0, "t", 1, "mine"), (1, "t", 1, "mine")
+    ]  # fmt: skip
+    assert json.loads(found[1]["metadata"]) == {
+        "group_world_size": 1, "entry_point": "max", "local_rank": [1], "role_rank": [1], "role_world_size": [2]
+    }  # fmt: skip
+    assert ("workers.t.remaining_restarts", 1) in values and ("workers.t.failed", 1) in values
+    assert ("SimpleElasticAgent._rendezvous.success", 1) in values
+    assert agent.get_event_succeeded().source is events.EventSource.AGENT
+    try:
+        raise ValueError("lost")
+    except ValueError:
+        assert "ValueError: lost" in agent.get_event_failed().metadata["raw_error"]
+    lines.clear()
+    failed = RunResult(FAILED, failures={1: ProcessFailure(1, 5, 3, "none")})
+    agent._record_worker_events(failed)
+    assert [line["metadata"]["state"] for line in lines] == ["TERMINATED", "FAILED"]
+    logging.getLogger("torchelastic-events-of_agents").handlers.clear()
+
+
+@needs_mpi
+def test_a_timer_ends_a_process(monkeypatch):
+    """It starts again, and stays in time."""
+    monkeypatch.setenv("TORCHELASTIC_ENABLE_FILE_TIMER", "1")
+    result = run(functions.overstays_at_first, size=1, max_restarts=1)
+    assert result.return_values == {0: 1}
+    assert "TORCHELASTIC_TIMER_FILE" not in os.environ
+
+
 def test_errors_end_an_agent():
     for error, kind in (
         (WorkerState.UNKNOWN, Exception),
@@ -138,7 +189,7 @@ def test_specs_and_groups():
     for wrong in ({"local_world_size": 0}, {"monitor_interval": 0}, {"entrypoint": None}):
         with pytest.raises(AssertionError):
             WorkerSpec(**{"role": "t", "local_world_size": 1, "rdzv_handler": handler, "entrypoint": max, **wrong})
-    for name in ("event_log_handler", "numa_options", "virtual_local_rank"):
+    for name in ("numa_options", "virtual_local_rank"):
         with pytest.raises(NotImplementedError, match=name):
             WorkerSpec("t", 1, handler, entrypoint=max, **{name: "x"})
     with pytest.raises(NotImplementedError, match="health_check_server"):

@@ -8,7 +8,7 @@ import math
 import operator
 from typing import NoReturn
 
-from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int32, int64, promote_types
+from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int32, int64, is_complex32, promote_types
 from .callbacks import CALLBACKS
 from .dispatch_state import MODE
 from .interceptors import show_only_within, stack
@@ -398,7 +398,7 @@ def check_matmul_dtypes(a, b, kernel: str = "addmm_impl_cpu_") -> None:
     """Raise unless two factors have the same dtype, and matrix products support it."""
     if a.dtype != b.dtype:
         raise RuntimeError(f"expected two operands of one dtype, got {a.dtype} and {b.dtype}")
-    if a.dtype.kind in "bW":  # W: complex32
+    if a.dtype.kind == "b" or is_complex32(a.dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(a.dtype).scalar_name}'")
 
 

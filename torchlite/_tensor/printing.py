@@ -16,6 +16,7 @@ import numpy as np
 from .._dispatch import MODE, call
 from .._dispatch.callbacks import CALLBACKS
 from .._types import opaque_dtypes
+from .._types.dtypes import is_complex32
 
 
 @dataclasses.dataclass
@@ -175,8 +176,10 @@ def format_array(array: np.ndarray, indent: int = 0) -> str:
     opaque = array.dtype.names is not None
     if opaque:
         array = opaque_dtypes.shown_values(array)
+    elif is_complex32(array.dtype):
+        array = array.astype(np.complex64)
     elif array.dtype.kind not in "biufc":
-        array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
+        array = array.astype(np.float32)
     summarise = array.size > OPTIONS.threshold
     seen = _values_to_show(array, summarise)
     if opaque:  # its zero counts as zero

@@ -201,6 +201,11 @@ _FLOAT_LADDER = (float16, bfloat16, float32, float64)
 dtype.__module__ = "torchlite"  # where programs find it
 
 
+def is_complex32(dtype: np.dtype) -> bool:
+    """True for the complex32 of ml_dtypes, which has no `.real`. Its kind is "W", and "c" from version 0.7 on."""
+    return dtype.itemsize == 4 and dtype.kind in "cW"
+
+
 def from_np(np_dtype: np.dtype) -> dtype:
     """The torchlite dtype of a NumPy dtype. TypeError for one that PyTorch does not have."""
     found = FROM_NUMPY.get(np_dtype)

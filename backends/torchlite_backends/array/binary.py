@@ -6,7 +6,7 @@ Basic arithmetic is in `pointwise`. An operand may be a Python number.
 import numpy as np
 
 from torchlite._dispatch.shape_and_value_checks import check_same_dtype
-from torchlite._types.dtypes import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY, is_complex32
 
 from .pointwise import complex_as_real_view
 
@@ -238,7 +238,7 @@ def _clamp_scalars(input, min, max):
 
 def lerp(input, end, weight):
     """Interpolate from the nearer end, so that weight 1 gives `end` exactly."""
-    if input.dtype.kind in "iub":
+    if input.dtype.kind in "iub" or is_complex32(input.dtype):
         raise _not_implemented_error(
             "lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype
         )

@@ -3,7 +3,7 @@
 import numpy as xp
 
 from torchlite._types import opaque_dtypes
-from torchlite._types.dtypes import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY, is_complex32
 
 from .pointwise import is_nonzero_complex32, real
 
@@ -19,7 +19,7 @@ def _copy_(input, src):
     if kind in "cW":
         if target not in "cWb":
             src = real(src)
-        elif kind == "W" and target == "b":
+        elif target == "b" and is_complex32(src.dtype):
             src = is_nonzero_complex32(src)
     if (kind == "V" or target == "V") and (src.dtype.names or input.itemsize == 1):
         src = opaque_dtypes.cast(src, FROM_NUMPY[input.dtype])

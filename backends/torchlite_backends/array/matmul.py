@@ -31,7 +31,7 @@ def _matmul_in_float32(a, b):
 
 def matmul(input, other):
     kind = input.dtype
-    if kind is not other.dtype or kind.itemsize < 4 or kind.kind == "W":
+    if kind is not other.dtype or kind.itemsize < 4 or (kind.itemsize == 4 and kind.kind in "cW"):
         check_matmul_dtypes(input, other, "dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_")
         return _matmul_in_float32(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
@@ -50,7 +50,7 @@ def matmul(input, other):
 def mm(input, mat2):
     check_ndims(input, mat2, (2, 2))
     kind = input.dtype
-    if kind is not mat2.dtype or kind.itemsize < 4 or kind.kind == "W":
+    if kind is not mat2.dtype or kind.itemsize < 4 or (kind.itemsize == 4 and kind.kind in "cW"):
         check_matmul_dtypes(input, mat2)
         return _matmul_in_float32(input, mat2)
     return xp.dot(input, mat2)

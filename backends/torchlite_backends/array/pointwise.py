@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from torchlite._types import opaque_dtypes
-from torchlite._types.dtypes import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY, is_complex32
 
 from .shape import copy_preserving_strides
 
@@ -16,9 +16,8 @@ xp = np
 
 
 def _promoted_dtype_kind(input, other):
-    return (
-        input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other
-    ).dtype.kind
+    dtype = (input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other).dtype
+    return "W" if is_complex32(dtype) else dtype.kind
 
 
 def _not_implemented_error(kernel, *operands):
@@ -152,22 +151,14 @@ def is_nonzero_complex32(input):
 
 
 def real(input):
-    return (
-        input.real
-        if input.dtype.kind == "c"
-        else complex_as_real_view(input)[..., 0]
-        if input.dtype.kind == "W"
-        else input
-    )
+    if is_complex32(input.dtype):
+        return complex_as_real_view(input)[..., 0]
+    return input.real if input.dtype.kind == "c" else input
 
 
 def complex_as_real_view(input):
-    """View a complex array with a last dimension for the real and imaginary parts.
-
-    complex32 comes from ml_dtypes, has the kind "W" and no `.real`.
-    """
-    kind = xp.float16 if input.dtype.kind == "W" else xp.float64 if input.dtype.itemsize == 16 else xp.float32
-    return input[..., None].view(kind)
+    """View a complex array with a last dimension for the real and imaginary parts."""
+    return input[..., None].view({4: xp.float16, 8: xp.float32, 16: xp.float64}[input.dtype.itemsize])
 
 
 def sign(input):
@@ -239,7 +230,7 @@ def to(input, dtype):
     if kind in "cW":
         if target.kind not in "cWb":
             input = real(input)
-        elif kind == "W" and target.kind == "b":
+        elif target.kind == "b" and is_complex32(input.dtype):
             return is_nonzero_complex32(input)
     if (kind == "V" or target.kind == "V") and (input.dtype.names or target.names or target.itemsize == 1):
         return opaque_dtypes.cast(input, dtype)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
-from torchlite._types.dtypes import from_np
+from torchlite._types.dtypes import from_np, is_complex32
 
 from .dim_checks import wrap_dims
 from .pointwise import to
@@ -89,7 +89,7 @@ def all(input, dim=None, keepdim=False):
 
 def _as_boolean_testable(input):
     """Return an array with a truth value: complex32 would be cast to a real number."""
-    return input != 0 if input.dtype.kind == "W" else input
+    return input != 0 if is_complex32(input.dtype) else input
 
 
 def _mask_as_uint8_for_uint8(found, input):

@@ -6,7 +6,7 @@ import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import histogram_range, histogram_scale
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._types.dtypes import from_np
+from torchlite._types.dtypes import from_np, is_complex32
 
 from .dim_checks import check_not_empty, wrap_dims
 from .pointwise import to
@@ -15,7 +15,7 @@ from .sort import bfloat16_to_float32, take_along, take_along_last
 
 def _cast_half_to_float(x):
     """Convert half precision to float32."""
-    if x.dtype.kind == "W":
+    if is_complex32(x.dtype):
         return x.astype(xp.complex64)
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 

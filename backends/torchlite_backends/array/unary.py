@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from torchlite._types.dtypes import FROM_NUMPY
+from torchlite._types.dtypes import FROM_NUMPY, is_complex32
 
 from .pointwise import complex_as_real_view, sign
 
@@ -70,10 +70,9 @@ def signbit(input):
 
 
 def sgn(input):
-    kind = input.dtype.kind
-    if kind == "W":
+    if is_complex32(input.dtype):
         return sgn(input.astype(xp.complex64)).astype(input.dtype)
-    if kind == "c":
+    if input.dtype.kind == "c":
         size, out = xp.abs(input), xp.empty_like(input)
         out.real, out.imag = input.real / size, input.imag / size  # each by itself, which keeps the signs of zeros
         return xp.where(input == 0, xp.zeros_like(input), out)
@@ -119,7 +118,7 @@ def conj_physical(input):
 def imag(input):
     if input.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return input.imag if input.dtype.kind == "c" else complex_as_real_view(input)[..., 1]
+    return complex_as_real_view(input)[..., 1] if is_complex32(input.dtype) else input.imag
 
 
 def deg2rad(input):

@@ -20,6 +20,8 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from torchlite._types.dtypes import is_complex32
+
 from . import (
     conv_cpu_engine,
     conv_depthwise,
@@ -579,7 +581,7 @@ def _cast_half_to_float(array):
     """Convert half precision to float32."""
     if array is None:
         return None
-    if array.dtype.kind == "W":
+    if is_complex32(array.dtype):
         return array.astype(np.complex64)
     if array.dtype.itemsize <= 2 and array.dtype.kind in "fV":
         array = cast_half(array, np.dtype("f4"))

@@ -74,7 +74,7 @@ def _get_cached_ones(count, kind):
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE:
-        if kind.kind == "c" and dtype is None and input.size >= _LONG:
+        if kind.kind == "c" and kind.itemsize > 4 and dtype is None and input.size >= _LONG:
             total = sum_complex(input, _axes_argument(input, dim), keepdim)
             if total is not None:
                 return total
@@ -167,7 +167,7 @@ def _equal(input, other):
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE or not input.size:
-        if kind.kind == "c" and dtype is None and input.size:
+        if kind.kind == "c" and kind.itemsize > 4 and dtype is None and input.size:
             total = sum(input, dim, keepdim)
             return total / (input.size // total.size)
         return _shared_mean(input, dim, keepdim, dtype=dtype)

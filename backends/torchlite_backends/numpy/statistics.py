@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._types.dtypes import is_complex32
 from torchlite_backends.array.dim_checks import wrap_dims
 
 from .row_blocks import F32, F64, SMALL
@@ -97,7 +98,7 @@ def _compute_unusual_spread(
     if not count or not input.size:
         shape = tuple([1 if a in axes else n for a, n in enumerate(input.shape) if keepdim or a not in axes])
         return np.full(shape, math.nan, dtype=input.real.dtype)
-    if input.dtype.kind == "W":
+    if is_complex32(input.dtype):
         return _compute_spread(input.astype(np.complex64), axes, correction, keepdim, root).astype(np.float16)
     if input.dtype.kind != "c":  # half precision
         return _compute_spread(input.astype(F32), axes, correction, keepdim, root).astype(input.dtype)

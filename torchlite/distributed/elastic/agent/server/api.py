@@ -9,7 +9,9 @@ import json
 import logging
 import os
 import signal
+import socket
 import time
+import traceback
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
 
+from ...events import Event, EventSource, record
+from ...metrics import prof, put_metric
 from ...multiprocessing.api import SignalException
 from ...multiprocessing.errors import ProcessFailure
 from ...rendezvous.api import RendezvousGracefulExitError, RendezvousHandler
@@ -45,7 +49,7 @@ class WorkerSpec:
         master_port: The port of the ranks' store. Default: from the meeting.
         master_addr: Its address. Default: from the meeting.
         local_addr: This machine's address, for a program's own agents. The meeting has one of its own.
-        event_log_handler: Must be "null".
+        event_log_handler: Gets the events of the processes; see `torch.distributed.elastic.events`. Default: "null".
         numa_options: Must be ``None``.
         duplicate_stdout_filters: Lines of shown output that contain one of these go to a file of all processes too.
         duplicate_stderr_filters: The same for errors.
@@ -91,11 +95,7 @@ class WorkerSpec:
             self.entrypoint = self.fn
         if not self.entrypoint:
             raise AssertionError("a WorkerSpec needs an entrypoint")
-        for name, given in (
-            ("event_log_handler", self.event_log_handler != "null"),
-            ("numa_options", self.numa_options),
-            ("virtual_local_rank", self.virtual_local_rank),
-        ):
+        for name, given in (("numa_options", self.numa_options), ("virtual_local_rank", self.virtual_local_rank)):
             if given:
                 raise NotImplementedError(f"WorkerSpec: {name} is not supported")
 
@@ -327,7 +327,10 @@ class SimpleElasticAgent(ElasticAgent):
         """
         began, number = time.monotonic(), signal.SIGTERM
         try:
-            return self._invoke_run(role)
+            result = self._invoke_run(role)
+            self._total_execution_time = int(time.monotonic() - began)
+            self._record_worker_events(result)
+            return result
         except RendezvousGracefulExitError as error:
             _logger.info("this machine is not needed: %s", error)
             return None  # type: ignore[return-value]  # as PyTorch's
@@ -345,6 +348,8 @@ class SimpleElasticAgent(ElasticAgent):
             time.sleep(group.spec.monitor_interval)
             result = self._monitor_workers(group)
             group.state = result.state
+            put_metric(f"workers.{group.spec.role}.remaining_restarts", self._remaining_restarts)
+            put_metric(f"workers.{group.spec.role}.{result.state.name.lower()}", 1)
             if result.state == WorkerState.SUCCEEDED:
                 self._exit_barrier()
                 return result
@@ -360,17 +365,63 @@ class SimpleElasticAgent(ElasticAgent):
             elif group.spec.rdzv_handler.num_nodes_waiting() > 0:
                 self._restart_workers(group)
 
+    # -- events
+
+    def get_event_succeeded(self) -> Event:
+        """Returns an event of the agent: its processes have ended well."""
+        return self._construct_event("SUCCEEDED", EventSource.AGENT)
+
+    def get_event_failed(self) -> Event:
+        """Returns an event of the agent: an error is being handled, whose traceback the event has."""
+        return self._construct_event("FAILED", EventSource.AGENT, raw_error=traceback.format_exc())
+
+    def _record_worker_events(self, result: RunResult) -> None:
+        """Record how each process of this machine ended."""
+        group = self._worker_group
+        for worker in group.workers:
+            failure = result.failures.get(worker.global_rank)
+            ended = "TERMINATED" if result.is_failed() else "SUCCEEDED"
+            error = None if failure is None else json.dumps(failure.error_file_data)
+            event = self._construct_event("FAILED" if failure else ended, EventSource.WORKER, worker, error)
+            record(event, group.spec.event_log_handler)
+
+    def _construct_event(
+        self, state: str, source: EventSource, worker: Worker | None = None, raw_error: str | None = None
+    ) -> Event:
+        group = self._worker_group
+        spec = group.spec
+        where = {
+            "group_world_size": group.group_world_size, "entry_point": spec.get_entrypoint_name(),
+            **({} if worker is None else {
+                "local_rank": [worker.local_rank], "role_rank": [worker.role_rank],
+                "role_world_size": [worker.role_world_size],
+            }),
+        }  # fmt: skip
+        return Event(f"torchelastic.worker.status.{state}", source, metadata={
+            "run_id": spec.rdzv_handler.get_run_id(), "rdzv_backend": spec.rdzv_handler.get_backend(),
+            "group_rank": group.group_rank, "global_rank": None if worker is None else worker.global_rank,
+            "worker_id": None if worker is None else str(worker.id), "role": spec.role,
+            "hostname": socket.getfqdn(), "state": state, "total_run_time": self._total_execution_time,
+            "raw_error": raw_error, "metadata": json.dumps(where),
+            "agent_restarts": spec.max_restarts - self._remaining_restarts,
+        })  # fmt: skip
+
+    # -- starting
+
+    @prof
     def _initialize_workers(self, worker_group: WorkerGroup) -> None:
         self._rendezvous(worker_group)
         for local_rank, name in self._start_workers(worker_group).items():
             worker_group.workers[local_rank].id = name
         worker_group.state = WorkerState.HEALTHY
 
+    @prof
     def _restart_workers(self, worker_group: WorkerGroup) -> None:
         self._stop_workers(worker_group)
         worker_group.state = WorkerState.STOPPED
         self._initialize_workers(worker_group)
 
+    @prof
     def _rendezvous(self, worker_group: WorkerGroup) -> None:
         """Meet the other machines, and give ranks to the processes."""
         spec = worker_group.spec
@@ -382,6 +433,7 @@ class SimpleElasticAgent(ElasticAgent):
         worker_group.master_port = spec.master_port or (where.master_port if where is not None else None)
         worker_group.workers = self._assign_worker_ranks(met.store, met.rank, met.world_size, spec)
 
+    @prof
     def _assign_worker_ranks(
         self, store: Any, group_rank: int, group_world_size: int, spec: WorkerSpec
     ) -> list[Worker]:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
@@ -14,11 +15,13 @@ from torchlite._settings.temporary_folders import process_folder
 from ...._launch.elastic_agent import handle_signals
 from ...._launch.rank_starter import start_ranks
 from ...multiprocessing import LogsSpecs, PContext, SignalException
+from ...timer import FileTimerServer
 from .api import RunResult, SimpleElasticAgent, WorkerGroup, WorkerSpec, WorkerState
 
 __all__ = ["LocalElasticAgent"]
 
 _SIGNALS = "TORCHELASTIC_SIGNALS_TO_HANDLE"
+_TIMERS, _TIMER_FILE = "TORCHELASTIC_ENABLE_FILE_TIMER", "TORCHELASTIC_TIMER_FILE"
 
 
 def _signals_as_errors() -> contextlib.AbstractContextManager[None]:
@@ -33,12 +36,32 @@ def _signals_as_errors() -> contextlib.AbstractContextManager[None]:
     return handle_signals(os.environ.get(_SIGNALS, "SIGTERM,SIGINT,SIGHUP,SIGQUIT"), end)
 
 
+@contextlib.contextmanager
+def _file_timers(run_id: str) -> Iterator[None]:
+    """Serve the timers of the processes, if a variable asks for it; another variable tells them the pipe."""
+    if os.environ.get(_TIMERS) != "1":
+        yield
+        return
+    given = os.environ.get(_TIMER_FILE)
+    path = given or os.path.join(tempfile.mkdtemp(prefix="timers_", dir=process_folder()), "requests")
+    server = FileTimerServer(path, run_id, max_interval=1)
+    os.environ[_TIMER_FILE] = path
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+        if given is None:
+            del os.environ[_TIMER_FILE]
+
+
 class LocalElasticAgent(SimpleElasticAgent):
     """Agent of processes on this machine, which run a function or a command.
 
     Their variables are torchrun's: ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and others, so `init_process_group` needs
     no arguments. Signals that the variable ``TORCHELASTIC_SIGNALS_TO_HANDLE`` names end the run; those of its default
-    are SIGTERM, SIGINT, SIGHUP and SIGQUIT.
+    are SIGTERM, SIGINT, SIGHUP and SIGQUIT. With ``TORCHELASTIC_ENABLE_FILE_TIMER=1`` the agent serves timers at the
+    pipe that the variable ``TORCHELASTIC_TIMER_FILE`` names in the processes (`torch.distributed.elastic.timer`).
 
     Args:
         spec: What the processes run.
@@ -94,7 +117,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         Args:
             role: Has no effect: the role is the spec's.
         """
-        with _signals_as_errors():
+        with _signals_as_errors(), _file_timers(self._worker_group.spec.rdzv_handler.get_run_id()):
             return super().run(role)
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:

@@ -1,0 +1,1 @@
+"""Tests of torchlite.distributed.elastic."""
