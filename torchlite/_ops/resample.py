@@ -668,14 +668,10 @@ def _check_affine_shapes(theta_shape, size) -> None:
     rows, *spatial = [operator.index(n) for n in (size[0], *size[2:])]
     negative = next((n for n in (rows, *spatial) if n < 0), None)
     if negative is not None:
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {negative}: {[rows, *spatial, count + 1]}"
-        )
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {[rows, *spatial, count + 1]}")
     if len(theta_shape) < 3:
         most = max(len(theta_shape), 1)
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {most})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {most})")
     if len(theta_shape) != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
     if (theta_shape[0], theta_shape[2]) != (rows, count + 1):
