@@ -680,9 +680,8 @@ def _check_affine_shapes(theta_shape, size) -> None:
             f"[{theta_shape[0]}, {theta_shape[2]}]."
         )
     if theta_shape[1] != count:
-        raise RuntimeError(
-            f"shape '{[rows, *spatial, count]}' is invalid for input of size {rows * math.prod(spatial) * theta_shape[1]}"
-        )
+        size_of_product = rows * math.prod(spatial) * theta_shape[1]
+        raise RuntimeError(f"shape '{[rows, *spatial, count]}' is invalid for input of size {size_of_product}")
 
 
 def _affine_shape(theta_shape, size) -> tuple:
