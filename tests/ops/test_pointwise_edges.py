@@ -365,3 +365,18 @@ def test_functions_of_subnormal_numbers(device, size, dtype):
     np.testing.assert_allclose(values(torch.lgamma(x)[: len(steps)].cpu()), expected, rtol=1e-7)
     assert torch.erfinv(T(0.5, dtype=dtype, device=device)).item() == pytest.approx(0.4769362762044699, rel=2e-7)
     assert torch.erfinv(T(-0.9, dtype=dtype, device=device)).item() == pytest.approx(-1.1630871536766743, rel=2e-7)
+
+
+def test_sgn_of_infinite_complex_numbers(device):
+    # PyTorch's documents: the angle of the input, and an absolute value of 1. Its kernels give NaN.
+    inf, nan, half = math.inf, math.nan, math.sqrt(0.5)
+    x = torch.tensor(
+        [complex(inf, 0), complex(-inf, 1), complex(0, inf), complex(inf, -inf), complex(-inf, inf), complex(3, -inf)],
+        dtype=torch.complex64,
+        device=device,
+    )
+    right = torch.tensor([1, -1, 1j, complex(half, -half), complex(-half, half), -1j], dtype=torch.complex64)
+    for found in (torch.sgn(x), torch.sgn(x.repeat(600))[-6:], torch.sgn(x.to(torch.complex64).clone().sgn_())):
+        assert torch.allclose(found.cpu(), right)
+    assert torch.isnan(torch.sgn(torch.tensor([complex(inf, nan), complex(nan, 1)], device=device))).all()
+    assert torch.signbit(torch.sgn(torch.tensor([complex(inf, -0.0)], device=device)).imag).all()

@@ -168,8 +168,8 @@ class InnerHistory(torch.Tensor):
             A handle with ``remove()``.
         """
 
-        def call_hook(gradient: torch.Tensor) -> Any:
-            return self._gradient_to_local(hook(self._like(gradient)))
+        def call_hook(gradient: torch.Tensor | None) -> Any:
+            return self._gradient_to_local(hook(None if gradient is None else self._like(gradient)))
 
         return self._values.register_hook(call_hook)
 

@@ -12,7 +12,7 @@ from torchlite._dispatch.hooks import PackedTensor
 from torchlite._dispatch.interceptors import show_only_within
 from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor import Tensor
-from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, run_backward
+from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, is_absent, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
 from torchlite.autograd.saved_values import raise_modified_error
 
@@ -254,6 +254,8 @@ class CompiledFunctionBackward(Node):
         how, mode = self._backward, run.mode
         if self._saved is None:
             raise_freed_error(self)
+        if is_absent(g):
+            return (None,) * len(how.wanted)
         if how.error is not None:
             raise type(how.error)(*how.error.args)
         for meta, expected, raw in self._counter or ():

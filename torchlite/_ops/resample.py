@@ -641,8 +641,8 @@ def _grid_positions(F, theta, n, align_corners):
     """n positions from -1 to 1: pixel centres when the corners are aligned, else such that the pixels' edges are at -1
     and 1.
     """
-    if n == 1:
-        return F._new_zeros(theta, (1,))
+    if n <= 1:
+        return F._new_zeros(theta, (n,))
     steps = F.sub(F.mul(F._new_arange(theta, 0, n, 1, F.dtype_of(theta)), 2 / (n - 1)), 1)
     return steps if align_corners else F.mul(steps, (n - 1) / n)
 
@@ -657,18 +657,48 @@ def _base_points(F, like, size, align_corners):
         steps = F.reshape(steps, tuple(sizes[i] if j == i else 1 for j in range(count)))
         columns.append(F.expand(steps, sizes))
     columns.append(F._ones_like(columns[0]))
-    return F.reshape(F.stack(columns, -1), (1, -1, count + 1))
+    return F.reshape(F.stack(columns, -1), (1, math.prod(sizes), count + 1))
+
+
+def _check_affine_shapes(theta_shape, size) -> None:
+    """Raise the errors of the grid and of its product with the matrices."""
+    count = len(size) - 2
+    if count not in (2, 3):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    rows, *spatial = [operator.index(n) for n in (size[0], *size[2:])]
+    negative = next((n for n in (rows, *spatial) if n < 0), None)
+    if negative is not None:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {[rows, *spatial, count + 1]}")
+    if len(theta_shape) < 3:
+        most = max(len(theta_shape), 1)
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {most})")
+    if len(theta_shape) != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    if (theta_shape[0], theta_shape[2]) != (rows, count + 1):
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{rows}, {count + 1}] but got: "
+            f"[{theta_shape[0]}, {theta_shape[2]}]."
+        )
+    if theta_shape[1] != count:
+        size_of_product = rows * math.prod(spatial) * theta_shape[1]
+        raise RuntimeError(f"shape '{[rows, *spatial, count]}' is invalid for input of size {size_of_product}")
+
+
+def _affine_shape(theta_shape, size) -> tuple:
+    _check_affine_shapes(tuple(theta_shape), size)
+    return (theta_shape[0], *map(operator.index, size[2:]), len(size) - 2)
 
 
 def _affine_points(F, theta, size, align_corners):
     refuse_floats(*size)
+    _check_affine_shapes(tuple(theta.shape), size)
     points = F.matmul(_base_points(F, theta, size, align_corners), F.transpose(theta, 1, 2))
     return F.reshape(points, (theta.shape[0], *map(operator.index, size[2:]), len(size) - 2))
 
 
 def _affine_vjp(F, g, size, align_corners):
     count = len(size) - 2
-    g = F.transpose(F.reshape(g, (g.shape[0], -1, count)), 1, 2)
+    g = F.transpose(F.reshape(g, (g.shape[0], math.prod(g.shape[1:-1]), count)), 1, 2)
     return F.matmul(g, _base_points(F, g, size, align_corners))
 
 
@@ -676,7 +706,7 @@ op(
     "affine_grid_generator(Tensor theta, size, align_corners)",
     where="torch",
     composite=_affine_points,
-    shape_fn=lambda theta, size: ((theta.shape[0], *map(operator.index, size[2:]), len(size) - 2), theta.dtype),
+    shape_fn=lambda theta, size: (_affine_shape(theta.shape, size), theta.dtype),
     vjp={"theta": _affine_vjp},
     doc="""Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`.
 

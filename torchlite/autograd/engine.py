@@ -191,6 +191,18 @@ def _copy_for_leaf(tensor, g):
     return g.new_empty_strided(shape, strides).copy_(g)
 
 
+class _AbsentEntry:
+    """A place in a pass's order for a node that an undefined gradient leads to. It stands directly before the node's
+    own place, and does nothing if the node has gradients by then.
+    """
+
+    __slots__ = ("node",)
+    _hooks = True  # never None: `run` leaves it to `_with_hooks`
+
+    def __init__(self, node: Node):
+        self.node = node
+
+
 class BackwardPass:
     """One backward pass."""
 
@@ -201,6 +213,7 @@ class BackwardPass:
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
     ready: dict | None = None  # leaves with hooks, by the node after which their gradients are complete
+    absent: Any = ()  # a set once undefined gradients lead to nodes
     adds = True  # whether gradients are added to the leaves'
     node: Node | None = None  # the one that runs
     _identity = 0
@@ -297,7 +310,10 @@ class BackwardPass:
                 node._saved = node._out = node._counter = None
             # The number of gradients is correct for generated formulas; hooks and custom Functions are checked.
             for target, grad in zip(edges, grads):  # noqa: B905 (`strict` costs 0.1 us a node)
-                if target is None or grad is None:
+                if target is None:
+                    continue
+                if grad is None:
+                    self.reach(target)
                     continue
                 kind = target.__class__
                 if kind is Node:
@@ -314,13 +330,50 @@ class BackwardPass:
                     leaf(target, grad, table)
                 elif kind is tuple:
                     for one, part in zip(target, grad, strict=True):
-                        if one is not None and part is not None:
+                        if part is None:
+                            self.reach(one)
+                        elif one is not None:
                             send(one, part, table)
                 else:
                     send(target, grad, table)
             if ready is not None and node in ready:
                 for tensor in ready[node]:
                     self.finish(tensor)
+
+    def reach(self, target) -> None:
+        """Let a node run that an undefined gradient leads to: it and those before it have hooks, or are custom
+        Functions, which take zeros or None. Leaves need nothing: `ready` finishes those with hooks.
+        """
+        if target.__class__ is tuple:
+            for one in target:
+                self.reach(one)
+            return
+        node = target.node if target.__class__ is OutputEdge else target
+        if not isinstance(node, Node) or node in self.buffers or node in self.absent:
+            return
+        if self.useful is None or node in self.useful:
+            self.absent = self.absent or set()
+            self.absent.add(node)
+            heapq.heappush(self.heap, (-node._seq - 0.5, _AbsentEntry(node)))
+
+    def _run_absent(self, node) -> None:
+        """Run a node without any defined gradient."""
+        if node in self.buffers:
+            return
+        self.node = node
+        self.buffers[node] = [None] * len(node._shape) if node._is_multi_output else None
+        grads = self._with_hooks(node)
+        if grads is None:
+            return
+        if not self.retain and node._op.saves_tensors:
+            node._saved = node._out = node._counter = None
+        for target, grad in zip(flatten_edges(node._edges), flatten_edges(grads), strict=True):
+            if grad is None:
+                self.reach(target)
+            elif target is not None:
+                self.accumulate(target, grad, node._tl_kernels)
+        for tensor in (self.ready or {}).get(node, ()):
+            self.finish(tensor)
 
     def find_leaf_completion(self) -> None:
         """Find for each leaf with hooks the last node that runs before its gradient is complete."""
@@ -333,14 +386,18 @@ class BackwardPass:
         self.ready = {}
         for leaf, node in last.items():
             found = autograd_meta_of(leaf)
-            if found.hooks or found.post_hooks or found.around is not None:
+            wanted = self.targets is None or leaf in self.targets
+            if wanted and (found.hooks or found.post_hooks or found.around is not None):
                 self.ready.setdefault(node, []).append(leaf)
 
     def finish(self, leaf) -> None:
-        """Process a leaf's complete gradient: run its hooks, then capture or accumulate it."""
-        g = self.apply_leaf_hooks(leaf)
-        if g is None:
-            return
+        """Process a leaf's complete gradient, or None for an undefined one: run its hooks, then capture or accumulate
+        it.
+        """
+        _, g = self.leaves.pop(id(leaf), (leaf, None))
+        found = autograd_meta_of(leaf)
+        if found.hooks:
+            g = self._run_gradient_hooks(found.hooks, leaf._tl_kernels, g)
         if self.targets is not None:
             self.captured[leaf, None] = g
         if self.adds:
@@ -350,6 +407,9 @@ class BackwardPass:
         """Run a node that has hooks, is a custom Function, was requested by the caller, or is checked by anomaly mode.
         None if the node is only an end point that the caller requested.
         """
+        if node.__class__ is _AbsentEntry:
+            self._run_absent(node.node)
+            return None
         hooks, g = node._hooks, self.buffers.pop(node)
         if hooks is not None and (hooks.tensor or hooks.retain):
             g = self._apply_tensor_hooks(node, hooks, g)
@@ -362,7 +422,9 @@ class BackwardPass:
         kept = g if hooks is not None and hooks.post else None
         given = [g]
         del g  # a node may free it before it ends
-        if GLOBALS["NODE_CREATED_HOOK"] is not None:
+        if not node._is_custom and is_absent(given[0]):
+            grads = absent_inputs(node)
+        elif GLOBALS["NODE_CREATED_HOOK"] is not None:
             grads = self._run_with_anomaly_check(node, given.pop())
         else:
             grads = node._run(self, given.pop()) if node._is_custom else self.mode.run(node, given.pop())
@@ -406,14 +468,6 @@ class BackwardPass:
         self.given.add(id(g))
         return g
 
-    def apply_leaf_hooks(self, tensor):
-        """The gradient of a leaf after the hooks on it; None if no gradient reached the leaf."""
-        _, g = self.leaves.pop(id(tensor), (tensor, None))
-        found = autograd_meta_of(tensor)
-        if g is not None and found.hooks:
-            g = self._run_gradient_hooks(found.hooks, tensor._tl_kernels, g)
-        return g
-
     def write_leaf_grads(self) -> None:
         """Accumulate into `.grad` what reached the leaves."""
         hooked = []
@@ -430,7 +484,7 @@ class BackwardPass:
             self.finish(tensor)
 
     def accumulate_grad(self, tensor, g) -> None:
-        """Add a gradient to a leaf's, with the hooks around that."""
+        """Add a gradient, if it is defined, to a leaf's, with the hooks around that."""
         if tensor._tl_node is None:
             return
         found, mode = autograd_meta_of(tensor), self.mode
@@ -438,8 +492,9 @@ class BackwardPass:
         if around is not None and around.pre:
             node = AccumulateGrad(tensor)
             g = run_prehooks(mode, node, around.pre, g)
-        with _ACCUMULATE_LOCK:
-            self.add_to_grad(tensor, found, g)
+        if g is not None:
+            with _ACCUMULATE_LOCK:
+                self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
                 result = hook(tensor)
@@ -519,6 +574,16 @@ def ancestors_of(roots, targets) -> set:
                 if one is not None and (one in targets or one in found):
                     found.add(node)
     return found
+
+
+def is_absent(g) -> bool:
+    """True if a node has no defined gradient."""
+    return g is None or g.__class__ is list and all(one is None for one in g)
+
+
+def absent_inputs(node) -> tuple:
+    """Undefined gradients of all inputs of a node."""
+    return tuple([(None,) * len(e) if e.__class__ is tuple else None for e in node._edges])
 
 
 def flatten_edges(edges):
@@ -708,7 +773,7 @@ def _collect_input_grads(run, ends, accumulate):
     for end in ends:
         if end in found or end[0] is None:
             continue
-        if end[1] is None:
+        if end[1] is None and id(end[0]) in run.leaves:  # else hooks made it complete, or nothing reached it
             run.finish(end[0])
         found[end] = run.captured.get(end)
     if accumulate:
@@ -734,7 +799,10 @@ def run_node(node, grads):
     given = [None if g is None else mode.tensor_to_grad(g) for g in grads]
     g = given if node._is_multi_output else given[0]
     with recording(mode.differentiable):
-        found = node._run(run, g) if node._is_custom else mode.run(node, g)
+        if not node._is_custom and is_absent(g):
+            found = absent_inputs(node)
+        else:
+            found = node._run(run, g) if node._is_custom else mode.run(node, g)
     out = tuple(None if x is None else mode.tensor(node._tl_kernels, x) for x in flatten_edges(found))
     return out[0] if len(out) == 1 else out
 

@@ -145,7 +145,7 @@ class BatchedTensor(Tensor):
 
         def call_hook_on_batch(gradient):
             with level.again():
-                answer = hook(make_batched(gradient, dim, level))
+                answer = hook(None if gradient is None else make_batched(gradient, dim, level))
             return None if answer is None else move_dim(expose_batch_dim(answer, level), 0, dim)
 
         return self._value.register_hook(call_hook_on_batch)

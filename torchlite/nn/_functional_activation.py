@@ -31,6 +31,8 @@ def _refuse_gradient(name: str, result: Tensor, slope: float) -> Tensor:
     if slope < 0 and result.grad_fn is not None:
 
         def refuse(grads):
+            if grads[0] is None:
+                return
             raise RuntimeError(
                 f"In-place {name} backward calculation is triggered with a negative slope which is not supported. "
                 "This is caused by calling in-place forward function with a negative slope, please call out-of-place "

@@ -365,4 +365,7 @@ def _repeat_interleave_indices(repeats):
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.size and int(repeats.min()) < 0:
         raise RuntimeError("repeats can not be negative")
+    if repeats.size and int(repeats.max()) >= 1 << 31 and (total := sum(repeats.tolist())) >= 1 << 63:
+        wrapped = (total + (1 << 63)) % (1 << 64) - (1 << 63)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {wrapped}: [{wrapped}]")
     return xp.repeat(xp.arange(prod(repeats.shape), dtype=repeats.dtype), repeats)

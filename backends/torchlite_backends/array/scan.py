@@ -7,6 +7,8 @@ from torchlite._dispatch.shapes import wrap_dim
 from .binary import complex_logaddexp
 from .pointwise import to
 
+# Products leave the range of float32, and come back; PyTorch's CPU kernels multiply in double precision too.
+_WIDE_PRODUCTS = {xp.dtype(xp.float32): xp.dtype(xp.float64), xp.dtype(xp.complex64): xp.dtype(xp.complex128)}
 _ROW = 256  # elements per step from which a Python loop over steps beats the strided accumulate
 
 
@@ -32,13 +34,15 @@ def _resolve_dtype(x, dtype):
 def _cumulate_along(combine, input, dim, dtype):
     dim = wrap_dim(dim, input.ndim)
     target = _resolve_dtype(input, dtype)
-    x = input.astype(target) if dtype is None or input.dtype == target else to(input, dtype)
+    low = target.itemsize <= 2 and target.kind in "fV"
+    wide = xp.dtype(xp.float32) if low else _WIDE_PRODUCTS.get(target) if combine is xp.multiply else None
+    x = input.astype(wide or target) if dtype is None or input.dtype == target else to(input, dtype)
     if not x.ndim or not x.size:
-        return x
-    low = x.dtype.itemsize <= 2 and x.dtype.kind in "fV"
-    x = x.astype(xp.float32) if low else x
+        return x.astype(target, copy=False)
+    if wide is not None:
+        x = x.astype(wide, copy=False)
     out = _scan(combine, _begin_with_zero(x, dim) if combine is xp.add else x, dim)
-    return out.astype(target) if low else out
+    return out if wide is None else out.astype(target)
 
 
 def _begin_with_zero(x, dim):

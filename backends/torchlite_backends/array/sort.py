@@ -33,8 +33,10 @@ def take_along(x, dim, index):
 
 
 def _move_last_to(x, dim):
-    """Move the last dimension back to `dim`, contiguous."""
-    return xp.ascontiguousarray(x if dim == x.ndim - 1 else x.swapaxes(dim, -1))
+    """Move the last dimension back to `dim`, contiguous, with row-major strides at dimensions of size 1 too."""
+    if dim == x.ndim - 1:
+        return xp.ascontiguousarray(x)
+    return xp.ascontiguousarray(x.swapaxes(dim, -1)).reshape(-1).reshape(x.swapaxes(dim, -1).shape)
 
 
 def _argsort_last_axis(x, stable):

@@ -93,7 +93,12 @@ def evaluate_blockwise(f, *arrays, wide=True):
 
 def _map_scalars(f, array):
     """Map a scalar function of `math` over a small array: faster than two dozen ufunc calls."""
-    return np.array([f(v) for v in array.reshape(-1).tolist()], dtype=array.dtype).reshape(array.shape)
+    found = np.array([f(v) for v in array.reshape(-1).tolist()], dtype=array.dtype).reshape(array.shape)
+    if array.flags.c_contiguous:
+        return found
+    out = np.empty_like(array)  # in the order of its strides
+    out[...] = found
+    return out
 
 
 # Error functions

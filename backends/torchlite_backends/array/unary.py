@@ -73,10 +73,21 @@ def sgn(input):
     if is_complex32(input.dtype):
         return sgn(input.astype(xp.complex64)).astype(input.dtype)
     if input.dtype.kind == "c":
+        infinite = xp.isinf(input)
+        if infinite.any():
+            input = xp.where(infinite, _direction_of_infinity(input), input)
         size, out = xp.abs(input), xp.empty_like(input)
         out.real, out.imag = input.real / size, input.imag / size  # each by itself, which keeps the signs of zeros
         return xp.where(input == 0, xp.zeros_like(input), out)
     return sign(input)
+
+
+def _direction_of_infinity(input):
+    """Return complex numbers with the angles of infinite ones: an infinite part counts 1, a finite one 0."""
+    out = xp.empty_like(input)
+    for part, x in ((out.real, input.real), (out.imag, input.imag)):
+        part[...] = xp.where(xp.isinf(x), xp.copysign(1, x), x * 0)
+    return out
 
 
 def positive(input):

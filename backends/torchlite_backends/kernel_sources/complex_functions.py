@@ -31,7 +31,11 @@ FUNCTION R2 c_reciprocal(R2 z) {{ return c_div(VEC2(R2, 1, 0), z); }}
 FUNCTION R c_abs(R2 z) {{ return hypot(z.x, z.y); }}
 FUNCTION R c_angle(R2 z) {{ return atan2(z.y, z.x); }}
 FUNCTION R2 c_polar(R size, R angle) {{ return VEC2(R2, size * cos(angle), angle == 0 ? angle : size * sin(angle)); }}
-FUNCTION R2 c_sgn(R2 z) {{ return z.x == 0 && z.y == 0 ? VEC2(R2, 0, 0) : z / c_abs(z); }}
+FUNCTION R c_infinite_part(R x) {{ return isinf(x) ? (x > 0 ? (R)1 : (R)-1) : x * 0; }}
+FUNCTION R2 c_sgn(R2 z) {{
+    if (isinf(z.x) || isinf(z.y)) z = VEC2(R2, c_infinite_part(z.x), c_infinite_part(z.y));
+    return z.x == 0 && z.y == 0 ? VEC2(R2, 0, 0) : z / c_abs(z);
+}}
 FUNCTION R2 c_exp(R2 z) {{
     if (z.y == 0) return VEC2(R2, exp(z.x), z.y);
     if (isinf(z.x) && !isfinite(z.y)) return z.x < 0 ? VEC2(R2, 0, 0) : VEC2(R2, z.x, NAN);

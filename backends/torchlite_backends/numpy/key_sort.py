@@ -75,7 +75,8 @@ def _run_row_parts(body, count: int, length: int, part: int = _PART) -> None:
 def _move_rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
     """Move the last dimension of rows to `dim`."""
     result = rows.reshape(shape[:-1] + rows.shape[-1:]).swapaxes(wrap_dim(dim, len(shape)), -1)
-    return result if result.flags.c_contiguous else copy_row_major(result)
+    # `reshape` gives dimensions of size 1 row-major strides.
+    return result.reshape(-1).reshape(result.shape) if result.flags.c_contiguous else copy_row_major(result)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
@@ -85,7 +86,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
         if 0 < x.size < MIN_SIZE and k and x.ndim and x.shape[-1] > 3:
             dim = wrap_dim(dim, input.ndim)
             found = order_ties(x, largest, values.swapaxes(dim, -1), places.swapaxes(dim, -1))
-            values, places = (np.ascontiguousarray(part.swapaxes(dim, -1)) for part in found)
+            values, places = (part.swapaxes(dim, -1).reshape(-1).reshape(values.shape) for part in found)
         return values, places
     rows = (x if x.flags.c_contiguous else copy_row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty((len(rows), k), rows.dtype), np.empty((len(rows), k), np.int64)

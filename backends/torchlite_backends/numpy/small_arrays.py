@@ -129,6 +129,8 @@ def _sum(input, dim, keepdim, dtype):
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    if input.dtype.kind in "cW":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     total = sum(input, dim, keepdim, dtype=dtype)
     # A sum without NaN is one of no NaN, unless it is cast first.
     if input.dtype.kind in "fV" and (total.dtype.kind not in "fV" or np.isnan(total).any()):

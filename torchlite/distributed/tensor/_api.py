@@ -258,8 +258,8 @@ class DTensor(torch.Tensor):
             A handle with ``remove()``.
         """
 
-        def call_hook_on_dtensor(gradient: torch.Tensor) -> Any:
-            answer = hook(self._gradient_from_local(gradient))
+        def call_hook_on_dtensor(gradient: torch.Tensor | None) -> Any:
+            answer = hook(None if gradient is None else self._gradient_from_local(gradient))
             return None if answer is None else self._gradient_to_local(answer)
 
         return self._local_tensor.register_hook(call_hook_on_dtensor)

@@ -29,7 +29,7 @@ def _logger_of(destination: str) -> logging.Logger:
     """Return the logger of a destination; it has one handler, and its records reach no other."""
     logger = logging.getLogger(f"torchelastic-events-{destination}")
     if not logger.handlers:
-        logger.setLevel(os.environ.get("LOGLEVEL", "INFO"))
+        logger.setLevel(logging.INFO)
         logger.propagate = False
         logger.addHandler(get_logging_handler(destination))
     return logger
