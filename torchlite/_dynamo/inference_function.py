@@ -25,7 +25,7 @@ from .guards import GLOBAL_MODULE_HOOKS, IdentityGuard, ReachableState, items_of
 # time of up to a hundred calls.
 _SHORT_STEPS, _MAX_STEPS = 1 << 12, 1 << 15
 _CALLS_BEFORE_LONG_PROGRAMS = 64
-# Seconds of a call that counts as two calls of its size. Recording a long call takes the time of one or two more calls.
+# Seconds of a call that count as one call more of its size. Recording takes the time of one or two more long calls.
 _SECONDS_OF_A_CALL = 1 / 32
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
