@@ -198,6 +198,29 @@ def test_other_sizes(device):
             torch.testing.assert_close(found(x), module(x))
 
 
+@pytest.mark.parametrize(("seconds", "wanted"), [(0.0, CALLS_BEFORE_CAPTURE), (0.03, CALLS_BEFORE_CAPTURE), (0.25, 2)])
+def test_long_calls_of_a_size_are_recorded_after_fewer_of_them(monkeypatch, seconds, wanted):
+    """A server's joined call may take as long as all calls of a short program before its capture."""
+    network = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    loaded = through_file("torchscript", network.eval(), torch.randn(1, 3))
+    clock = [0.0]
+
+    def thread_time():
+        clock[0] += seconds  # between the two reads of a call
+        return clock[0]
+
+    with torch.no_grad():
+        for _ in range(5):
+            loaded(torch.randn(1, 3))
+        monkeypatch.setattr("torchlite._dynamo.inference_function.time.thread_time", thread_time)
+        x, before, calls = torch.randn(8, 3), replays(loaded), 0
+        while replays(loaded) == before:
+            torch.testing.assert_close(loaded(x), network(x))
+            calls += 1
+            assert calls < 2 * CALLS_BEFORE_CAPTURE
+    assert calls == wanted + 3  # two are recorded, and the next one is replayed
+
+
 def test_sizes_share_the_weights_that_programs_compute():
     """Folded and reordered weights of several sizes are the same arrays."""
     network = nn.Sequential(

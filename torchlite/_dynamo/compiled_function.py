@@ -240,7 +240,7 @@ class CompiledFunction:
         if not variants and not sizes.is_frequent(place):
             if self.part is not None:
                 self._note_numbers(args)
-            return self.function(*args, **kwargs)
+            return self._run_rare_size(sizes, place, args, kwargs)
         result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
         if place in self.variants:
             gone = sizes.keep(place)
@@ -249,6 +249,10 @@ class CompiledFunction:
         else:
             sizes.failed += 1
         return result
+
+    def _run_rare_size(self, sizes: SizeVariants, place: SizeVariant, args: tuple, kwargs: dict) -> Any:
+        """Run a call of a size that is not frequent enough to capture."""
+        return self.function(*args, **kwargs)
 
     def _call_shared_program(
         self, sizes: SizeVariants, place: SizeVariant, tensors: list, objects: list, modes: tuple, args: tuple,

@@ -51,11 +51,11 @@ class SizeVariants:
         """Count a call of a size; return True once it is frequent enough to capture."""
         return self.count(place) > self.needed and self.failed < _MAX_FAILURES
 
-    def count(self, place: SizeVariant) -> int:
-        """Count a call of a size and return the number of its calls."""
+    def count(self, place: SizeVariant, calls: int = 1) -> int:
+        """Count calls of a size and return their number."""
         if len(self.calls) >= _MAX_COUNTED_SIZES:
             self.calls.clear()
-        count = self.calls[place] = self.calls.get(place, 0) + 1
+        count = self.calls[place] = self.calls.get(place, 0) + calls
         return count
 
     def is_due(self, place: SizeVariant) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 import weakref
 from typing import Any
 
@@ -16,6 +17,7 @@ from torchlite.fx import GraphModule
 
 from .capture import Capture
 from .compiled_function import CompiledFunction
+from .dynamic_shapes import SizeVariant, SizeVariants
 from .exc import Unsupported
 from .guards import GLOBAL_MODULE_HOOKS, IdentityGuard, ReachableState, items_of, namespace_items
 
@@ -23,6 +25,8 @@ from .guards import GLOBAL_MODULE_HOOKS, IdentityGuard, ReachableState, items_of
 # time of up to a hundred calls.
 _SHORT_STEPS, _MAX_STEPS = 1 << 12, 1 << 15
 _CALLS_BEFORE_LONG_PROGRAMS = 64
+# Seconds of a call that count as one call more of its size. Recording takes the time of one or two more long calls.
+_SECONDS_OF_A_CALL = 1 / 32
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
@@ -156,6 +160,14 @@ class InferenceFunction(CompiledFunction):
             self.reset()  # a tensor was replaced: no earlier capture can serve again
             self.gave_up = self.wasted > self._recompile_limit()
         return super()._run_new_key(key, tensors, objects, modes, args, kwargs)
+
+    def _run_rare_size(self, sizes: SizeVariants, place: SizeVariant, args: tuple, kwargs: dict) -> Any:
+        start = time.thread_time()
+        result = self.function(*args, **kwargs)
+        more = int((time.thread_time() - start) / _SECONDS_OF_A_CALL)
+        if more:
+            sizes.count(place, more)
+        return result
 
     def _may_settle_next_call(self, capture: Capture) -> bool:
         if capture.is_long and self.most_steps < _MAX_STEPS:
