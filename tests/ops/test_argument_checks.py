@@ -567,3 +567,10 @@ SIZES_THAT_DO_NOT_FIT = {
 def test_sizes_that_do_not_fit_are_refused(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
+
+
+@pytest.mark.parametrize("call", [lambda x: x.sort(stable=True), lambda x: torch.argsort(x, stable=True)])
+def test_a_kernels_error_is_not_that_of_another_order_of_arguments(call):
+    """Parameters that are keywords in PyTorch have positions in the record."""
+    with pytest.raises(RuntimeError, match="Sort does not support complex dtypes on CPU"):
+        call(torch.ones(3) + 1j)

@@ -425,8 +425,20 @@ def parser_error(op: Op, values, function=None) -> TypeError | None:
     try:
         match_signature(public, args, kwargs)
     except TypeError as error:
-        return error.with_traceback(None)
+        return None if _fits_by_name(op, public, pairs) else error.with_traceback(None)
     return None
+
+
+def _fits_by_name(op: Op, public: str, pairs: list) -> bool:
+    """True if the parser accepts the arguments by their names: an op's parameters may have another order."""
+    first, others = pairs[:1], pairs[1:]
+    args, kwargs = _strip_defaults(op, tuple(v for _, v in first), {p.name: v for p, v in others})
+    _, args, kwargs = _split_self(op, public, args, kwargs)
+    try:
+        match_signature(public, args, kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def call_with_aliases(op: Op, function, given: dict, also: dict):

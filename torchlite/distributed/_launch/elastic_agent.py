@@ -230,16 +230,24 @@ def open_meeting(
     `who` is the machine's number, its address or "", and how many processes it starts.
     """
     order, given, processes = who
-    server, serves = _open_store(*endpoint, settings)
-    own = Machine(uuid.uuid4().hex, order, given or _own_address(endpoint[0], server.port), 0, processes)
+    server, serves = open_store(*endpoint, settings.read_timeout)
+    own = new_machine(order, given or _own_address(endpoint[0], server.port), processes)
     store = PrefixStore(prefix, server)
     return Meeting(store, own, *machines, settings), own, serves, store
 
 
-def _open_store(host: str, port: int, settings: Settings) -> tuple[TCPStore, bool]:
-    """Return the store at the endpoint, and whether this process serves it, as one does on the address's machine."""
-    limit = timedelta(seconds=settings.read_timeout)
-    if _is_here(host):
+def new_machine(order: int, address: str, processes: int) -> Machine:
+    """Return this machine with a name that no other launcher has."""
+    return Machine(uuid.uuid4().hex, order, address, 0, processes)
+
+
+def open_store(host: str, port: int, seconds: float, is_host: bool | None = None) -> tuple[TCPStore, bool]:
+    """Return the store at the endpoint, and whether this process serves it.
+
+    One process serves: on the address's machine, or where `is_host` is true.
+    """
+    limit = timedelta(seconds=seconds)
+    if _is_here(host) if is_host is None else is_host:
         with contextlib.suppress(DistNetworkError):  # another launcher of this machine serves it
             return TCPStore(host, port, None, True, limit, wait_for_workers=False), True
     return TCPStore(host, port, None, False, limit), False

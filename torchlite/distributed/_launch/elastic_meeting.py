@@ -10,7 +10,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 _PAUSE = 0.1  # seconds between two looks at the store
 _BEAT = 0.5  # seconds between two signs of life
@@ -87,11 +87,41 @@ class State:
         self.number, self.open, self.machines, self.ended = self.number + 1, True, list(machines), []
 
 
-class Meeting:
-    """This machine's part in the rounds of a run of `low` to `high` machines."""
+class StateHolder(Protocol):
+    """Where the state of a run is: `read` returns it with a token, and `write` replaces the one of this token.
 
-    def __init__(self, store: Any, own: Machine, low: int, high: int, settings: Settings) -> None:
+    `write` returns whether it did; another machine may have been faster.
+    """
+
+    def read(self) -> tuple[bytes, Any]: ...
+    def write(self, data: bytes, token: Any) -> bool: ...
+
+
+class StoredState:
+    """The state as a value of a store; the token is the value."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def read(self) -> tuple[bytes, Any]:
+        data = self._store.get("state") if self._store.check(["state"]) else b""
+        return data, data
+
+    def write(self, data: bytes, token: Any) -> bool:
+        return bool(self._store.compare_set("state", token, data) == data)
+
+
+class Meeting:
+    """This machine's part in the rounds of a run of `low` to `high` machines.
+
+    Signs of life are values of the store, and so is the state without a `state` of its own.
+    """
+
+    def __init__(
+        self, store: Any, own: Machine, low: int, high: int, settings: Settings, state: StateHolder | None = None
+    ) -> None:
         self._store, self._own, self._low, self._high, self._settings = store, own, low, high, settings
+        self._state = StoredState(store) if state is None else state
         self._left = -1  # the number of the last round of this machine
         self._signs: dict[str, tuple[bytes, float]] = {}  # by machine: the last sign of life, and when it was new
         self._beats, self._beat_at = 0, 0.0
@@ -225,14 +255,14 @@ class Meeting:
         return found
 
     def _read(self) -> State:
-        return State(self._store.get("state") if self._store.check(["state"]) else b"")
+        return State(self._state.read()[0])
 
     def _change(self, step: Callable[[State], None]) -> State:
         """Change the state by a function of it, which is called again if another machine was faster."""
         while True:
-            before = self._store.get("state") if self._store.check(["state"]) else b""
+            before, token = self._state.read()
             state = State(before)
             step(state)
             after = state.encode()
-            if after == before or self._store.compare_set("state", before, after) == after:
+            if after == before or self._state.write(after, token):
                 return state

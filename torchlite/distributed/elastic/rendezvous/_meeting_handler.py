@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from abc import abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 from ..._launch.elastic_agent import free_port, open_meeting
 from ..._launch.elastic_meeting import Meeting, RunClosed, Settings
@@ -14,6 +16,7 @@ from ..._work import DistError
 from .api import (
     RendezvousClosedError,
     RendezvousConnectionError,
+    RendezvousError,
     RendezvousHandler,
     RendezvousInfo,
     RendezvousParameters,
@@ -69,33 +72,33 @@ def _rendezvous_errors() -> Iterator[None]:
         raise RendezvousConnectionError(f"the store of the machines was lost: {error}") from error
 
 
-class MeetingHandler(RendezvousHandler):
-    """Machines that meet by a store, which the machine of the address serves."""
+class RoundsHandler(RendezvousHandler):
+    """Machines that meet in rounds. A subclass says where: `_make` opens the meeting."""
 
-    def __init__(self, params: RendezvousParameters) -> None:
-        self._params, self._endpoint = params, find_endpoint(params)
-        self._order, self._settings = read_settings(params)
-        self._opened: tuple[Meeting, str, bool, PrefixStore] | None = None
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+        self._opened: tuple[Meeting, str, bool, Any] | None = None
         self._ended, self._number = threading.Event(), -1
         weakref.finalize(self, self._ended.set).atexit = False
 
-    def _open(self) -> tuple[Meeting, str, bool, PrefixStore]:
+    @abstractmethod
+    def _make(self) -> tuple[Meeting, str, bool, Any]:
+        """Return the meeting, this machine's address, whether it serves the store, and the store of the ranks."""
+
+    def _open(self) -> tuple[Meeting, str, bool, Any]:
         if self._opened is None:
-            params = self._params
-            who = (self._order, params.local_addr or "", 1)  # agents tell each other how many processes they start
-            machines = (params.min_nodes, params.max_nodes)
-            prefix = f"agents/{params.run_id}"
-            meeting, own, serves, store = open_meeting(self._endpoint, prefix, who, machines, self._settings)
-            self._opened = meeting, own.address, serves, store
-            threading.Thread(target=_beat, args=(meeting, self._ended), name="rendezvous", daemon=True).start()
+            self._opened = self._make()
+            beat = threading.Thread(target=_beat, args=(self._opened[0], self._ended), name="rendezvous", daemon=True)
+            beat.start()
         return self._opened
 
-    def get_backend(self) -> str:
-        """Returns "c10d" or "static"."""
-        return self._params.backend
-
     def next_rendezvous(self) -> RendezvousInfo:
-        """Waits until the machines have met."""
+        """Waits until the machines have met.
+
+        Raises:
+            RendezvousTimeoutError: Too few machines came in time.
+            RendezvousClosedError: The run has ended.
+        """
         with _rendezvous_errors():
             meeting, address, _, store = self._open()
             place = meeting.join(free_port(address), lambda: False)
@@ -126,7 +129,7 @@ class MeetingHandler(RendezvousHandler):
 
     def get_run_id(self) -> str:
         """Returns the name of the run."""
-        return self._params.run_id
+        return self._run_id
 
     def shutdown(self) -> bool:
         """Ends the run, and waits some seconds for the others if this machine serves their store."""
@@ -138,6 +141,28 @@ class MeetingHandler(RendezvousHandler):
         try:
             meeting.close("")
             meeting.depart(serves)
-        except DistError:  # the store has gone
+        except (DistError, RendezvousError):  # the store has gone
             return False
         return True
+
+
+class MeetingHandler(RoundsHandler):
+    """Machines that meet by a store, which the machine of the address serves."""
+
+    def __init__(self, params: RendezvousParameters) -> None:
+        super().__init__(params.run_id)
+        self._params, self._endpoint = params, find_endpoint(params)
+        self._order, self._settings = read_settings(params)
+
+    def _make(self) -> tuple[Meeting, str, bool, Any]:
+        params = self._params
+        who = (self._order, params.local_addr or "", 1)  # agents tell each other how many processes they start
+        machines = (params.min_nodes, params.max_nodes)
+        meeting, own, serves, store = open_meeting(
+            self._endpoint, f"agents/{params.run_id}", who, machines, self._settings
+        )
+        return meeting, own.address, serves, store
+
+    def get_backend(self) -> str:
+        """Returns "c10d" or "static"."""
+        return self._params.backend
