@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import torchlite as torch
 import torchlite.autograd.forward_ad as fwAD
 import torchlite.distributions as D
+from torchlite._dispatch import copy_on_write
+from torchlite._dispatch.dispatch_state import change_counters
 from torchlite.nn.utils import parametrize
 from torchlite.utils.checkpoint import checkpoint
 
@@ -76,6 +79,19 @@ def test_lazy_clones_are_written_apart():
 
     in_threads(work)
     assert torch.equal(x, torch.arange(64.0))
+
+
+def test_writes_are_checked_before_other_threads_find_shared_memory(monkeypatch):
+    def change_slowly(**changes: int) -> None:
+        if changes.get("WRITE_CHECKS") == 1:
+            time.sleep(0.005)  # other threads clone and write meanwhile
+        change_counters(**changes)
+
+    monkeypatch.setattr(copy_on_write, "change_counters", change_slowly)
+    for _ in range(5):
+        x = torch.arange(64.0)
+        in_threads(lambda k, x=x: x._lazy_clone().add_(k))
+        assert torch.equal(x, torch.arange(64.0))
 
 
 def test_modes_are_per_thread():

@@ -19,10 +19,7 @@ def materialize(tensor: Any) -> None:
     """Before a write: memory that other storages have too is copied, and all tensors of this one move there."""
     owner = owner_of(tensor._tl_array)
     found = shared_buffer_of(owner)
-    if found is None:
-        return
-    if found.is_alone(owner):
-        found.settled = True
+    if found is None or found.settle(owner):
         return
     number = storage_id(tensor)
     storage = storage_of(tensor)
