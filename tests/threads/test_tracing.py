@@ -349,6 +349,46 @@ def test_an_error_in_one_of_two_traces(way):
     assert changed(before, everything()) == [] and not tracing.TRACES and not tracing._rebound
 
 
+def interrupt_at_line(work, functions: tuple[str, ...], line: int) -> bool:
+    """Run `work`, and raise KeyboardInterrupt at the n-th line that runs of these functions of the module of traces;
+    True if it came so far.
+    """
+    count = 0
+
+    def at_call(frame, event, arg):
+        code = frame.f_code
+        return at_line if code.co_filename == tracing.__file__ and code.co_name in functions else None
+
+    def at_line(frame, event, arg):
+        nonlocal count
+        count += event == "line"
+        if event == "line" and count == line:
+            raise KeyboardInterrupt
+        return at_line
+
+    before = sys.gettrace()
+    sys.settrace(at_call)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("functions", [("rebind", "__init__"), ("__enter__",), ("__exit__", "restore")])
+def test_an_interrupt_at_any_line_leaves_no_name_rebound(functions):
+    layer = Plain()
+    torch.fx.symbolic_trace(layer)
+    before, line = everything(), 1
+    while interrupt_at_line(lambda: torch.fx.symbolic_trace(layer), functions, line):
+        assert changed(before, everything()) == [] and not tracing.TRACES and not tracing._rebound, line
+        assert tracing.THREAD.trace is None, line
+        line += 1
+    assert line > 3
+
+
 def test_traces_within_a_trace_and_on_a_thread_that_a_trace_waits_for():
     x = torch.ones(3, 4)
 

@@ -91,13 +91,15 @@ class Trace:
         key = id(names), name
         if key in self._known:
             return
-        self._known.add(key)
         with _lock:
-            found = _rebound.get(key)
-            if found is None:
-                found = _rebound[key] = _Rebound(names, name, value)
+            known = _rebound.get(key)
+            found = _Rebound(names, name, value) if known is None else known
+            self._rebound.append(found)  # first: the end of the trace undoes what an interrupt leaves of the rest
             found.owners.append(self)
-            self._rebound.append(found)
+            if known is None:
+                _rebound[key] = found
+                names[name] = found.value
+        self._known.add(key)
 
 
 class _Rebound:
@@ -108,14 +110,15 @@ class _Rebound:
         self.owners: list[Trace] = []
         self.before = names.get(name, _ABSENT)
         self.value = module_view(value) if isinstance(value, ModuleType) else _make_stand_in(value)
-        names[name] = self.value
 
     def restore(self, owner: Trace) -> None:
         """Restore the name when the last trace has ended; later assignments by the program stay."""
         self.owners = [one for one in self.owners if one is not owner]
         if self.owners:
             return
-        _rebound.pop((id(self.names), self.name), None)
+        key = id(self.names), self.name
+        if _rebound.get(key) is self:
+            del _rebound[key]
         if self.names.get(self.name) is self.value:
             if self.before is _ABSENT:
                 del self.names[self.name]
