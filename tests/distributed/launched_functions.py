@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import torchlite as torch
@@ -83,3 +85,18 @@ def waits_for_a_world_of_two(folder):
     while not again.exists():
         time.sleep(0.05)
     return f"{rank} of {size}"
+
+
+def health(port):
+    """The status that a health check at this port gets."""
+    try:
+        with urllib.request.urlopen(f"http://localhost:{port}", timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def notes_and_waits(folder):
+    """Write a file with the number of the attempt, and sleep."""
+    Path(folder, os.environ["TORCHELASTIC_RESTART_COUNT"]).touch()
+    time.sleep(120)

@@ -23,7 +23,9 @@ from torchlite.distributed.elastic.agent.server import (
     WorkerGroup,
     WorkerSpec,
     WorkerState,
+    local_elastic_agent,
 )
+from torchlite.distributed.elastic.agent.server.health_check_server import HealthCheckServer
 from torchlite.distributed.elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from torchlite.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
 from torchlite.distributed.elastic.multiprocessing.errors import ProcessFailure
@@ -192,8 +194,6 @@ def test_specs_and_groups():
     for name in ("numa_options", "virtual_local_rank"):
         with pytest.raises(NotImplementedError, match=name):
             WorkerSpec("t", 1, handler, entrypoint=max, **{name: "x"})
-    with pytest.raises(NotImplementedError, match="health_check_server"):
-        LocalElasticAgent(WorkerSpec("t", 1, handler, entrypoint=max), DefaultLogsSpecs(), health_check_server=1)
     with pytest.warns(DeprecationWarning, match="use WorkerSpec.entrypoint"):
         spec = WorkerSpec("t", 2, handler, fn=functions.reduced)
     assert spec.get_entrypoint_name() == "reduced"
@@ -345,8 +345,8 @@ def test_handlers():
     info.store.set("a", "b")
     assert handler.num_nodes_waiting() == 0 and not handler.is_closed()
     handler.set_closed()
-    assert handler.is_closed() and handler.num_nodes_waiting() == 0
-    with pytest.raises(rendezvous.RendezvousClosedError, match="the run has ended"):
+    assert handler.is_closed() and handler.num_nodes_waiting() == 1  # an agent's next meeting tells it
+    with pytest.raises(rendezvous.RendezvousClosedError, match="another machine has closed the run"):
         handler.next_rendezvous()
     assert handler.shutdown() and handler.shutdown()
     few = rendezvous.RendezvousParameters("c10d", f"127.0.0.1:{free_port()}", "run", 2, 2, join_timeout=0.5)
@@ -361,3 +361,38 @@ def test_handlers():
         get_rendezvous_handler(rendezvous.RendezvousParameters("etcd", "", "run", 1, 1))
     with pytest.raises(ValueError, match="Endpoint is missing"):
         get_rendezvous_handler(rendezvous.RendezvousParameters("static", "", "run", 1, 1))
+
+
+def run_alone(entrypoint, *args, max_restarts=0, **options):
+    """Run a function in one process under an agent."""
+    spec = WorkerSpec("t", 1, Alone(), entrypoint=entrypoint, args=args, max_restarts=max_restarts)
+    return LocalElasticAgent(spec, DefaultLogsSpecs(), "fork", shutdown_timeout=5, **options).run()
+
+
+def test_health_checks(monkeypatch):
+    last = [time.time()]
+    server = HealthCheckServer(lambda: int(last[0]), 0, timeout=60)
+    server.stop()  # it was not started
+    server.start()
+    assert functions.health(server.port) == 200
+    last[0] -= 100
+    assert functions.health(server.port) == 503
+    assert run_alone(functions.health, server.port, health_check_server=server).return_values == {0: 503}
+    with pytest.raises(OSError):
+        functions.health(server.port)  # the agent has stopped it
+
+    port = free_port()
+    monkeypatch.setenv("TORCHELASTIC_HEALTH_CHECK_PORT", str(port))
+    assert run_alone(functions.health, port).return_values == {0: 200}
+
+
+def test_processes_that_sleep_in_the_kernel_start_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(local_elastic_agent, "read_proc_state", lambda pid: "D")
+    began = time.monotonic()
+    result = run_alone(functions.notes_and_waits, str(tmp_path), max_restarts=1, uninterruptible_state_timeout=1)
+    assert result.state is UNHEALTHY and time.monotonic() - began < 60
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]  # two attempts
+    monkeypatch.setenv("TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT", "0.1")
+    assert run_alone(functions.waits).state is UNHEALTHY
+    monkeypatch.setattr(local_elastic_agent, "read_proc_state", lambda pid: "S")
+    assert run_alone(functions.says).state is SUCCEEDED

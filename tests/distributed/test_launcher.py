@@ -1,10 +1,12 @@
 """`torch.distributed.launcher` and the public names of `torch.distributed.elastic`."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import torchlite.distributed as dist
 from tests.distributed import launched_functions as functions
 from tests.distributed.rank_launcher import ROOT, environment, needs_mpi
 from tests.distributed.test_by_hand import end, free_port
-from torchlite.distributed.elastic import rendezvous
+from torchlite.distributed.elastic import events, rendezvous
 from torchlite.distributed.elastic.agent.server import ElasticAgent, RunResult, SimpleElasticAgent, WorkerState
 from torchlite.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std, start_processes, to_map
 from torchlite.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
@@ -69,6 +71,42 @@ def test_a_command():
     assert elastic_launch(config(), sys.executable)(*words) == {0: None, 1: None}
     with pytest.raises(ChildFailedError, match="train.py FAILED"):
         elastic_launch(config(1), sys.executable)("-u", "train.py")
+
+
+def test_a_failure_on_another_machine_ends_the_run():
+    endpoint = f"127.0.0.1:{free_port()}"
+
+    def machine(number):
+        options = {"rdzv_backend": "static", "rdzv_endpoint": endpoint, "rdzv_configs": {"rank": number}}
+        chosen = config(1, run_id="x", start_method="spawn", **options)
+        chosen.min_nodes = chosen.max_nodes = 2
+        try:
+            elastic_launch(chosen, functions.fails_on_rank_1)(120)
+        except Exception as error:
+            errors[number] = error
+
+    errors, began = {}, time.monotonic()
+    threads = [threading.Thread(target=machine, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
+    assert time.monotonic() - began < 100
+    assert isinstance(errors[0], rendezvous.RendezvousClosedError) and isinstance(errors[1], ChildFailedError), errors
+
+
+def test_events_of_a_launch(monkeypatch):
+    seen = []
+
+    class Note(logging.Handler):
+        def emit(self, line):
+            seen.append(json.loads(line.getMessage()))
+
+    monkeypatch.setitem(events.handlers._log_handlers, "notes-of-a-launch", Note())
+    elastic_launch(config(1, event_log_handler="notes-of-a-launch"), functions.says)()
+    assert [(event["source"], event["metadata"]["state"]) for event in seen] == [
+        ("WORKER", "SUCCEEDED"), ("AGENT", "SUCCEEDED"),
+    ]  # fmt: skip
 
 
 @needs_mpi
@@ -145,7 +183,7 @@ def test_ranks_that_are_absent():
         start_processes("t", "true", {0: (), 1: ()}, {0: {}}, DefaultLogsSpecs())
 
 
-@pytest.mark.parametrize("name", ["metrics_cfg", "numa_options", "virtual_local_rank", "event_log_handler"])
+@pytest.mark.parametrize("name", ["metrics_cfg", "numa_options", "virtual_local_rank"])
 def test_settings_without_effect_are_refused(name):
     with pytest.raises(NotImplementedError, match=name):
         elastic_launch(config(**{name: {"a": "b"}}), functions.waits)()
@@ -154,7 +192,7 @@ def test_settings_without_effect_are_refused(name):
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"rdzv_backend": "etcd"}, "machines meet by c10d or static"),
+        ({"rdzv_backend": "etcd"}, "The rendezvous backend 'etcd' is not registered"),
         ({"rdzv_backend": "static"}, "Endpoint is missing in endpoint"),
         ({"rdzv_backend": "static", "rdzv_endpoint": "node1"}, "port is missing in endpoint: node1"),
         ({"rdzv_configs": {"wrong": 1}}, "'wrong=1' is none of"),

@@ -232,13 +232,12 @@ def run(args: argparse.Namespace) -> int:
     program = [args.training_script, *args.training_script_args]
     if endpoint is None:
         return _run_by_mpiexec(args, per_node, options, program)
-    from ._launch.elastic_agent import Settings, Workers, run_elastic
+    from ._launch.elastic_agent import Settings, run_elastic
 
     command = program_command(program, not args.no_python, args.module)
     machines, settings = _parse_nnodes(args.nnodes), Settings.parse(args.rdzv_conf)
     options |= {"local_addr": args.local_addr, "monitor_interval": args.monitor_interval, "signals": "SIGINT,SIGTERM"}
-    start = lambda options, place: Workers(options, place, command)
-    return run_elastic(endpoint, machines, args.node_rank, options, start, settings)[0]
+    return run_elastic(endpoint, machines, args.node_rank, options, command, settings)
 
 
 def _run_by_mpiexec(args: argparse.Namespace, per_node: int, options: dict[str, Any], program: list[str]) -> int:

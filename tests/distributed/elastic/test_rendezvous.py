@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 import torchlite.distributed as dist
+from tests.distributed.test_by_hand import free_port
 from torchlite.distributed.elastic import rendezvous
+from torchlite.distributed.elastic.rendezvous import RendezvousParameters, static_tcp_rendezvous
 from torchlite.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend, create_backend
 from torchlite.distributed.elastic.rendezvous.dynamic_rendezvous import (
     DynamicRendezvousHandler,
@@ -147,3 +149,38 @@ def test_endpoints(endpoint, expected):
     else:
         with pytest.raises(ValueError, match=f"The {expected} of the rendezvous endpoint"):
             parse_rendezvous_endpoint(endpoint, 5)
+
+
+def test_static_meetings():
+    port = free_port()
+
+    def meet(rank):
+        where = RendezvousParameters("static", f"localhost:{port}", "run", 1, 2, rank=rank, timeout=30)
+        handler = static_tcp_rendezvous.create_rdzv_handler(where)
+        found[rank] = handler, handler.next_rendezvous()
+
+    found = {}
+    other = threading.Thread(target=meet, args=(1,))
+    other.start()
+    meet(0)
+    other.join(60)
+    handler, info = found[1]
+    assert (info.rank, info.world_size, info.bootstrap_store_info.master_port) == (1, 2, port)
+    found[0][1].store.set("key", "value")
+    assert info.store.get("key") == b"value"
+    assert (handler.get_backend(), handler.get_run_id(), handler.use_agent_store) == ("static", "run", True)
+    handler.set_closed()
+    assert (handler.is_closed(), handler.num_nodes_waiting(), handler.shutdown()) == (False, 0, True)
+
+
+@pytest.mark.parametrize(
+    "endpoint, config, words",
+    [
+        ("localhost:1", {}, "rank is absent"),
+        ("", {"rank": 0}, "Endpoint is missing"),
+        ("localhost", {"rank": 0}, "port is missing"),
+    ],
+)
+def test_static_meetings_without_a_place(endpoint, config, words):
+    with pytest.raises(ValueError, match=words):
+        static_tcp_rendezvous.create_rdzv_handler(RendezvousParameters("static", endpoint, "run", 2, 2, **config))

@@ -1,13 +1,15 @@
 """Helpers of agents: variables, ports, stores, and samplers."""
 
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import torchlite.distributed as dist
 from torchlite.distributed.elastic import utils
-from torchlite.distributed.elastic.utils import data, store
+from torchlite.distributed.elastic.utils import data, process_state, store
 from torchlite.distributed.elastic.utils.distributed import create_c10d_store, get_free_port
 
 
@@ -95,3 +97,13 @@ def test_epochs_after_one_another():
 
     assert list(data.CyclingIterator(4, of_epoch, start_epoch=1)) == [1, -1, 3, -3]
     assert seen == [1, 2, 3]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="this system has no /proc")
+def test_states_of_processes():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert process_state.read_proc_state(process.pid) in ("R", "S", "D")
+    process.communicate(b"\n")
+    assert process_state.read_proc_state(process.pid) is None
+    states = ("D", "D+", "R", "Z", "", None)
+    assert [process_state.is_uninterruptible_state(state) for state in states] == [True, True, *[False] * 4]

@@ -37,25 +37,19 @@ _PATIENCE = 30.0  # seconds to end after a signal, as in torchrun
 RunOptions = dict[str, Any]  # those of `rank_wrapper`, and `monitor_interval` and `signals`
 
 
-def place_processes(options: RunOptions, place: Round) -> tuple[RunOptions, list[dict[str, int]]]:
-    """Return the options of a round, and the places of this machine's processes in it."""
-    before = sum(machine.processes for machine in place.machines[: place.node])
-    size, own = sum(machine.processes for machine in place.machines), place.machines[place.node].processes
-    first = place.machines[0]
-    placed = {"nodes": len(place.machines), "master_addr": first.address, "master_port": first.port}
-    places = [
-        {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.node}
-        for local in range(own)
-    ]
-    return {**options, **placed}, places
-
-
 class Workers:
     """The processes of a round on this machine."""
 
     def __init__(self, options: RunOptions, place: Round, command: list[str]) -> None:
-        self._options, self._places = place_processes(options, place)
-        self._round = place.number
+        before = sum(machine.processes for machine in place.machines[: place.node])
+        size, own = sum(machine.processes for machine in place.machines), place.machines[place.node].processes
+        first = place.machines[0]
+        placed = {"nodes": len(place.machines), "master_addr": first.address, "master_port": first.port}
+        self._options, self._round = {**options, **placed}, place.number
+        self._places = [
+            {"rank": before + local, "size": size, "local_rank": local, "local_size": own, "node": place.node}
+            for local in range(own)
+        ]
         self._folder = os.path.join(options["folder"], f"round-{place.number}")
         self._carriers: list[threading.Thread] = []
         self._processes: list[subprocess.Popen] = []
@@ -138,12 +132,10 @@ def handle_signals(names: str, handler: Callable[[int, Any], None]) -> Iterator[
 
 
 class Agent:
-    """The launcher: rounds of processes, which `start` starts, until the run ends."""
+    """The launcher: rounds of processes of a command, until the run ends."""
 
-    def __init__(
-        self, meeting: Meeting, own: Machine, options: RunOptions, start: Callable[[RunOptions, Round], Any]
-    ) -> None:
-        self._meeting, self._own, self._options, self._start = meeting, own, options, start
+    def __init__(self, meeting: Meeting, own: Machine, options: RunOptions, command: list[str]) -> None:
+        self._meeting, self._own, self._options, self._command = meeting, own, options, command
         self._left, self._pause = options["max_restarts"], options["monitor_interval"]
         self._signal = 0
 
@@ -159,7 +151,7 @@ class Agent:
                     self._meeting.leave()
                     return 128 + self._signal
                 options = {**self._options, "restart": self._options["max_restarts"] - self._left}
-                workers = self._start(options, place)
+                workers = Workers(options, place, self._command)
                 try:
                     code = self._watch(workers, place)
                 finally:
@@ -171,7 +163,7 @@ class Agent:
         with contextlib.suppress(DistError):  # the processes are stopped also where the store has gone
             self._meeting.beat()
 
-    def _watch(self, workers: Any, place: Round) -> int | None:
+    def _watch(self, workers: Workers, place: Round) -> int | None:
         """Return the exit code; None where another round must be formed."""
         while True:
             if self._signal:
@@ -200,18 +192,14 @@ class Agent:
 
 
 def run_elastic(
-    endpoint: tuple[str, int], machines: tuple[int, int], order: int, options: RunOptions,
-    start: Callable[[RunOptions, Round], Any], settings: Settings,
-) -> tuple[int, str]:  # fmt: skip
-    """Run this machine's part of a run. Return the exit code, and why another machine ended the run.
-
-    `start` starts the processes of a round, such as `Workers`.
-    """
+    endpoint: tuple[str, int], machines: tuple[int, int], order: int, options: RunOptions, command: list[str],
+    settings: Settings,
+) -> int:  # fmt: skip
+    """Run this machine's part of a run of a command. Return the exit code."""
     who = (order, options["local_addr"], options["per_node"])
     meeting, own, serves = open_meeting(endpoint, f"torchlite-run/{options['run_id']}", who, machines, settings)[:3]
-    reason = ""
     try:
-        code = Agent(meeting, own, options, start).run()
+        code = Agent(meeting, own, options, command).run()
     except RunClosed as closed:
         reason = str(closed)
         _say(f"the run has ended: {reason}" if reason else "the run has ended on all machines")
@@ -219,7 +207,7 @@ def run_elastic(
     except DistError as error:
         raise RuntimeError(f"the store of the machines was lost: {error}") from None
     meeting.depart(serves and code < 128)
-    return code, reason
+    return code
 
 
 def open_meeting(

@@ -6,25 +6,21 @@ Where they meet, restarts and changes of the number of machines are those of `to
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import tempfile
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
-from torchlite._settings.temporary_folders import process_folder
 
-from .._launch.elastic_agent import RunOptions, place_processes, run_elastic
-from .._launch.elastic_meeting import Round
-from .._launch.rank_starter import start_ranks
-from .._launch.rank_wrapper import describe_end
+from ..elastic import events
+from ..elastic.agent.server import WorkerSpec
+from ..elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
-from ..elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-from ..elastic.rendezvous import RendezvousClosedError, RendezvousParameters, RendezvousTimeoutError
-from ..elastic.rendezvous._meeting_handler import find_endpoint, read_settings
+from ..elastic.multiprocessing.errors import ChildFailedError
+from ..elastic.rendezvous import RendezvousParameters
+from ..elastic.rendezvous.registry import get_rendezvous_handler
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
@@ -52,7 +48,7 @@ class LaunchConfig:
             are replaced.
         metrics_cfg: Must be empty.
         local_addr: This machine's address, which the others reach. Default: found by the route to the endpoint.
-        event_log_handler: Must be "null".
+        event_log_handler: Gets the events of the processes; see `torch.distributed.elastic.events`. Default: "null".
         numa_options: Must be ``None``.
         signals_to_handle: Signals that end the run, if the main thread launches.
         duplicate_stdout_filters: Lines of shown output that contain one of these go to a file of all processes too.
@@ -108,7 +104,7 @@ class elastic_launch:
     Args:
         config: How many, and where.
         entrypoint: The function, or the command.
-        health_check_server: Must be ``None``.
+        health_check_server: A server that the program has started; the agent stops it at the end.
 
     Example:
         >>> import math
@@ -132,43 +128,6 @@ class elastic_launch:
         return launch_agent(self._config, self._entrypoint, list(args), self._health_check_server)
 
 
-class _Workers:
-    """The processes of a round on this machine, as `elastic_agent.Workers`."""
-
-    def __init__(
-        self, config: LaunchConfig, entrypoint: Any, args: list[Any], options: RunOptions, place: Round
-    ) -> None:
-        placed, self._places = place_processes(options, place)
-        folder = os.path.join(options["folder"], f"round-{place.number}")
-        assert config.logs_specs is not None
-        self._patience, self.failed = config.shutdown_timeout or 0, dict[int, ProcessFailure]()
-        self._context = start_ranks(
-            placed, self._places, folder, entrypoint, args, config.logs_specs, config.start_method,
-            config.log_line_prefix_template, (config.duplicate_stdout_filters, config.duplicate_stderr_filters),
-        )  # fmt: skip
-
-    def ended(self) -> bool:
-        """True if all have ended."""
-        return None not in self._context.exit_codes().values()
-
-    def failure(self) -> dict[str, Any] | None:
-        """Return a failed process's description."""
-        found = self._context.failures()
-        self.failed = {self._places[local]["rank"]: how for local, how in found.items()}
-        for local, how in found.items():
-            told = describe_end(how.exitcode, self._places[local], how.pid, self._context.error_files[local])
-            return {**told, "traceback": ""}  # the process has printed it
-        return None
-
-    def values(self) -> dict[int, Any]:
-        """Return what ranks returned."""
-        return {self._places[local]["rank"]: value for local, value in self._context.return_values().items()}
-
-    def stop(self, beat: Callable[[], None], number: int = signal.SIGTERM) -> None:
-        """End the processes: by a signal, and those that need long by SIGKILL."""
-        self._context.close(signal.Signals(number), self._patience, beat)
-
-
 def _name_of(entrypoint: Callable[..., Any] | str, args: list[Any]) -> str:
     """Return what an error calls the program."""
     if not isinstance(entrypoint, str):
@@ -178,18 +137,33 @@ def _name_of(entrypoint: Callable[..., Any] | str, args: list[Any]) -> str:
     return entrypoint
 
 
-def _check(config: LaunchConfig, health_check_server: Any) -> None:
+def _check(config: LaunchConfig) -> None:
     """NotImplementedError for settings that have no effect here."""
-    unsupported = {
-        "metrics_cfg": config.metrics_cfg,
-        "event_log_handler": config.event_log_handler != "null",
-        "numa_options": config.numa_options,
-        "virtual_local_rank": config.virtual_local_rank,
-        "health_check_server": health_check_server,
-    }
-    for name, given in unsupported.items():
-        if given:
+    for name in ("metrics_cfg", "numa_options", "virtual_local_rank"):
+        if getattr(config, name):
             raise NotImplementedError(f"torch.distributed.launcher: {name} is not supported")
+
+
+def _make_agent(
+    config: LaunchConfig, entrypoint: Callable[..., Any] | str, args: list[Any], health_check_server: Any
+) -> LocalElasticAgent:
+    """Return the agent of this machine."""
+    meeting = get_rendezvous_handler(RendezvousParameters(
+        config.rdzv_backend, config.rdzv_endpoint, config.run_id, config.min_nodes, config.max_nodes,
+        config.local_addr, **config.rdzv_configs,
+    ))  # fmt: skip
+    spec = WorkerSpec(
+        config.role, config.nproc_per_node, meeting, entrypoint=entrypoint, args=tuple(args),
+        max_restarts=config.max_restarts, monitor_interval=config.monitor_interval, local_addr=config.local_addr,
+        event_log_handler=config.event_log_handler, duplicate_stdout_filters=config.duplicate_stdout_filters,
+        duplicate_stderr_filters=config.duplicate_stderr_filters,
+    )  # fmt: skip
+    assert config.logs_specs is not None
+    assert config.shutdown_timeout is not None
+    return LocalElasticAgent(
+        spec, config.logs_specs, config.start_method, log_line_prefix_template=config.log_line_prefix_template,
+        shutdown_timeout=config.shutdown_timeout, health_check_server=health_check_server,
+    )  # fmt: skip
 
 
 def launch_agent(
@@ -203,7 +177,7 @@ def launch_agent(
         config: How many, and where.
         entrypoint: The function, or the command.
         args: Its arguments. In those that are text, ``${local_rank}`` is replaced.
-        health_check_server: Must be ``None``.
+        health_check_server: A server that the program has started; the agent stops it at the end.
 
     Returns:
         The function's results by the rank of this machine's processes; ``None`` for a command.
@@ -222,37 +196,30 @@ def launch_agent(
     """
     if entrypoint is None:
         raise AssertionError("launch_agent needs a function or a command")
-    _check(config, health_check_server)
-    limits = RendezvousParameters(
-        config.rdzv_backend, config.rdzv_endpoint, config.run_id, config.min_nodes, config.max_nodes,
-        config.local_addr, **config.rdzv_configs,
-    )  # fmt: skip
-    endpoint, (order, settings) = find_endpoint(limits), read_settings(limits)
+    _check(config)
     config.run_id = config.run_id or str(uuid.uuid4().int)
-    options: RunOptions = {
-        "per_node": config.nproc_per_node, "role": config.role, "run_id": config.run_id, "restart": 0,
-        "max_restarts": config.max_restarts, "local_addr": config.local_addr or "", "launcher": os.getpid(),
-        "folder": tempfile.mkdtemp(prefix="launch_", dir=process_folder()),
-        "monitor_interval": config.monitor_interval, "signals": config.signals_to_handle,
-    }  # fmt: skip
-    rounds = list[_Workers]()
-
-    def start(options: RunOptions, place: Round) -> _Workers:
-        rounds.append(_Workers(config, entrypoint, args, options, place))
-        return rounds[-1]
-
-    machines = (config.min_nodes, config.max_nodes)
+    os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = config.signals_to_handle
+    agent = _make_agent(config, entrypoint, args, health_check_server)
+    meeting = agent.get_worker_group().spec.rdzv_handler
+    goes_on = False  # for the other machines
     try:
-        code, reason = run_elastic(endpoint, machines, order, options, start, settings)
-    except TimeoutError as error:
-        raise RendezvousTimeoutError(str(error)) from None
-    if rounds and rounds[-1].failed:
-        raise ChildFailedError(_name_of(entrypoint, args), rounds[-1].failed)
-    if code > 128 and not reason:
-        raise SignalException(f"Process {os.getpid()} got signal: {code - 128}", signal.Signals(code - 128))
-    if code:
-        raise RendezvousClosedError(reason or "the run has ended on another machine")
-    return rounds[-1].values() if rounds else {}
+        result = agent.run()
+        if result is None:  # this machine was not needed
+            return {}
+        if result.is_failed():
+            raise ChildFailedError(_name_of(entrypoint, args), result.failures)
+        events.record(agent.get_event_succeeded(), config.event_log_handler)
+        return result.return_values
+    except ChildFailedError:
+        meeting.set_closed()
+        raise
+    except Exception as error:
+        goes_on = isinstance(error, SignalException)
+        events.record(agent.get_event_failed(), config.event_log_handler)
+        raise
+    finally:
+        if not goes_on:
+            meeting.shutdown()
 
 
 __dir__ = make_module_dir(globals())

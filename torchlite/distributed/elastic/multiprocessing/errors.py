@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -211,24 +212,30 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        handler = get_error_handler() if error_handler is None else error_handler
-        handler.initialize()
-        try:
+        with recorded(error_handler):
             return fn(*args, **kwargs)
-        except SystemExit as end:
-            if end.code == 0:
-                return None
-            raise
-        except ChildFailedError as error:
-            _, failure = error.get_first_failure()
-            if failure.error_file != _NOT_AVAILABLE:
-                handler.dump_error_file(failure.error_file, failure.exitcode)
-            raise
-        except Exception as error:  # reported and raised on
-            handler.record_exception(error)
-            raise
 
     return wrapper
 
 
-__dir__ = make_module_dir(globals())
+@contextlib.contextmanager
+def recorded(error_handler: Any = None) -> Iterator[None]:
+    """Do what `record` does, for a block. An exit with code 0 ends the block."""
+    handler = get_error_handler() if error_handler is None else error_handler
+    handler.initialize()
+    try:
+        yield
+    except SystemExit as end:
+        if end.code != 0:
+            raise
+    except ChildFailedError as error:
+        _, failure = error.get_first_failure()
+        if failure.error_file != _NOT_AVAILABLE:
+            handler.dump_error_file(failure.error_file, failure.exitcode)
+        raise
+    except Exception as error:  # reported and raised on
+        handler.record_exception(error)
+        raise
+
+
+__dir__ = make_module_dir(globals(), hidden="recorded")

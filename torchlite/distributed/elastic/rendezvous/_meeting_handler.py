@@ -115,17 +115,15 @@ class RoundsHandler(RendezvousHandler):
     def set_closed(self) -> None:
         """Ends the run for all machines."""
         with _rendezvous_errors():
-            self._open()[0].close("")
+            self._open()[0].close("another machine has closed the run")
 
     def num_nodes_waiting(self) -> int:
-        """Returns 1 if the machines must meet again: one waits, has failed, or is silent."""
+        """Returns 1 if the machines must meet again: one waits, has failed, is silent, or has closed the run."""
         with _rendezvous_errors():
             try:
                 return int(self._open()[0].must_meet_again(self._number))
             except RunClosed as closed:
-                if str(closed):
-                    raise
-                return 0  # the others have ended well
+                return int(bool(str(closed)))  # without a reason the others have ended well
 
     def get_run_id(self) -> str:
         """Returns the name of the run."""
