@@ -174,9 +174,14 @@ class Agent:
                 return self._fail(failure)
             if workers.ended() and self._meeting.end_round(place.number):
                 return 0
-            if self._meeting.must_meet_again(place.number):
-                _say("a machine has come or gone, or a process has failed there: all processes start again")
-                return None
+            try:
+                if self._meeting.must_meet_again(place.number):
+                    _say("a machine has come or gone, or a process has failed there: all processes start again")
+                    return None
+            except RunClosed as closed:
+                if str(closed):
+                    raise
+                return 0  # the last machine has ended since this one's processes did
             time.sleep(self._pause)
 
     def _fail(self, failure: dict[str, Any]) -> int | None:
