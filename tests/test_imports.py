@@ -63,6 +63,7 @@ PRIVATE_NAMES = (
 # Modules that import others by computed names, and the source of the names.
 DYNAMIC = {
     "torchlite": "the tables of the root's attributes",
+    "torchlite.__main__": "the table of commands",
     "torchlite._C": "the table of its names",
     "torchlite._alias": "names under `torch`",
     "torchlite._aten": "`torch.ops.import_module`",

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import sys
 from typing import NoReturn
 
-from ._cli import bench, build_kernels, completion, demo, info, models, show, torch_alias
+from ._cli import models
 from ._cli.command_line import FAILURE, INTERRUPTED, CommandError, Parser, describe_os_error, program_name, suggest
-from .serve import _command as serve
+
+# The modules of the commands. One command imports its own alone, for a short start.
+_MODULES = {
+    "info": "_cli.info", "demo": "_cli.demo", "run": "_cli.models", "show": "_cli.models", "convert": "_cli.models",
+    "serve": "serve._command", "bench": "_cli.bench", "build-kernels": "_cli.build_kernels",
+    "as-torch": "_cli.torch_alias", "completion": "_cli.completion",
+}  # fmt: skip
 
 _EPILOG = """\
 examples:
@@ -22,8 +29,8 @@ examples:
 """
 
 
-def make_parser() -> Parser:
-    """Return the parser of all commands."""
+def make_parser(command: str = "") -> Parser:
+    """Return the parser of a command; of all by default, and where the command's arguments need them."""
     from . import __torchlite_version__
     from .torch_version import __version__
 
@@ -36,9 +43,12 @@ def make_parser() -> Parser:
         version=f"torchlite {__torchlite_version__} (API of PyTorch {__version__.partition('+')[0]})",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
-    for module in (info, demo, models, serve, bench, build_kernels, torch_alias, completion):
-        module.add_parser(commands)
-    parser.set_defaults(program=parser, names=list(commands.choices))
+    chosen = (
+        [_MODULES[command]] if command in _MODULES and command != "completion" else dict.fromkeys(_MODULES.values())
+    )
+    for name in chosen:
+        importlib.import_module(f"{__package__}.{name}").add_parser(commands)
+    parser.set_defaults(program=parser)
     return parser
 
 
@@ -55,11 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
 def _run_command(arguments: list[str]) -> int:
     command, words = arguments[0] if arguments else "", arguments[1:]
     if command == "run" and words[:1] not in (["-h"], ["--help"]) and not models.is_model_command(arguments):
+        from ._cli import torch_alias
+
         return torch_alias.run(words)  # these are for Python and the program
     if command == "show" and "op" in words:
+        from ._cli import show
+
         return show.run_op(words)
-    parser = make_parser()
-    names = parser.get_default("names")
+    parser, names = make_parser(command), list(_MODULES)
     if not arguments:
         parser.error(f"name a command: {', '.join(names)}")
     if command not in names and not command.startswith("-"):

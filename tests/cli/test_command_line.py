@@ -136,3 +136,21 @@ def test_ctrl_c_is_silent():
     running.send_signal(signal.SIGINT)
     assert running.communicate(timeout=30) == ("", "")
     assert running.returncode == 130 and time.monotonic() - start < 20
+
+
+def test_a_command_imports_its_own_modules():
+    from torchlite.__main__ import _MODULES, make_parser
+
+    def names(command):
+        (subparsers,) = [one for one in make_parser(command)._actions if one.dest == "command"]
+        return list(subparsers.choices)
+
+    assert names("") == names("--help") == names("completion") == list(_MODULES)
+    for command in set(_MODULES) - {"completion"}:
+        assert command in names(command) and len(names(command)) < len(_MODULES)
+    code = (
+        "import sys; from torchlite.__main__ import make_parser; make_parser('serve')\n"
+        "print([name for name in sys.modules if name.startswith('torchlite._cli.') and name.count('.') == 2])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert sorted(eval(done.stdout)) == ["torchlite._cli.command_line", "torchlite._cli.models"]

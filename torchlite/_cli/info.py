@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import platform
 import sys
@@ -75,6 +74,8 @@ def usable_devices() -> list[str]:
 
 
 def _find_package_version(package: str) -> str | None:
+    import importlib.metadata  # here: a check of a device does not need it
+
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -38,6 +37,8 @@ class ModelConfig:
 
 def read_config(path: Path, defaults: ModelConfig) -> ModelConfig:
     """Return the configuration of a file. ValueError that names the file if it is wrong."""
+    import tomllib  # here: most servers have no such file
+
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -122,9 +122,11 @@ class ServerProcess:
             # Probes are answered while the models are loaded; the server is not ready yet.
             grpc_server, grpc_port = await self._start_grpc(service)
             if await self._load(service, serving):
-                gc.freeze()  # collections need not look at what lives as long as the server
                 if self._on_ready is not None:
                     self._on_ready(listener.getsockname()[1], grpc_port)
+                gc.collect()  # what loading has left; the start runs without collections
+                gc.freeze()  # collections need not look at what lives as long as the server
+                gc.enable()
                 await self._wait(serving)
             if self._signal == signal.SIGINT:
                 status = INTERRUPTED

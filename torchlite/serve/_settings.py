@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
@@ -152,6 +151,8 @@ def make_settings(
 
 
 def _read_file(path: str) -> dict[str, Any]:
+    import tomllib  # here: most servers have no such file
+
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
