@@ -115,3 +115,14 @@ def test_scatter_reduce_takes_short_names_without_a_gradient(reduce, wanted, dev
         out.sum().backward()
     with pytest.raises(RuntimeError, match="must be either sum, prod, mean, amax or amin, got add"):
         start.scatter_reduce(0, index, src, "add")
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,), (), (2, 0)])
+@pytest.mark.parametrize("call", ["scatter", "scatter_add", "sum", "prod", "mean", "amax", "amin"])
+def test_an_empty_index_reads_nothing(call, shape, device):
+    src = torch.ones(shape, device=device, requires_grad=True)
+    x = torch.zeros(shape if src.numel() else (1, 1), device=device, requires_grad=True)
+    index = torch.zeros(0, dtype=torch.int64, device=device)
+    out = getattr(x, call)(0, index, src) if call.startswith("scatter") else x.scatter_reduce(0, index, src, call)
+    out.sum().backward()
+    assert torch.equal(src.grad, torch.zeros_like(src)) and torch.equal(x.grad, torch.ones_like(x))

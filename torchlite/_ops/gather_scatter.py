@@ -297,6 +297,9 @@ def _pad_unread(F, g, src_shape):
     """The gradient of `src` from that of its part that the index covers: zeros elsewhere."""
     if g.shape == src_shape:
         return g
+    if 0 in g.shape:  # nothing was read
+        zeros = F.constant_pad_nd(F.reshape(g, (0,)), (0, math.prod(src_shape)), 0)
+        return F.reshape(zeros, src_shape)
     if g.ndim != len(src_shape):  # one of them is 0-d
         g = F.reshape(g, (-1,) if src_shape else ())
     missing = [n - have for n, have in zip(src_shape, g.shape, strict=True)]
