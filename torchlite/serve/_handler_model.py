@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from . import _code, _torchserve_names
+from . import _code
 from ._errors import InvalidRequest, ModelFailed, ServeError
 from ._handler_context import Context, HandlerRequest
 from ._statistics import StageTimes
@@ -53,6 +53,8 @@ class HandlerModel:
 
 def load_handler(word: str, folder: Path, context: Context) -> HandlerModel:
     """Return the model of `module`, `module.py` or `module:function`, after its `initialize`."""
+    from . import _torchserve_names  # here: most servers have no handler
+
     _torchserve_names.install()
     name, _, function = word.partition(":")
     with _code.imports_from(folder):

@@ -17,7 +17,7 @@ import torchlite as torch
 from torchlite._cli.models.model_loader import Model, Value, read
 from torchlite._serialization.file_formats import detect_file_format
 
-from . import _archives, _code, _torchserve_names, _wire
+from . import _archives, _code, _wire
 from ._errors import InvalidRequest
 from ._handler_context import Context, HandlerMetrics, Record
 from ._handler_model import HandlerModel, load_handler
@@ -114,6 +114,8 @@ def _load_handler(
 
     config = source.config
     if word in _PLAIN_HANDLERS:
+        from . import _torchserve_names  # here: most servers have no handler
+
         context = _context(source, folder, manifest, record, __torchlite_version__)
         handler = _torchserve_names.BaseHandler()
         with _code.imports_from(folder):
@@ -175,6 +177,8 @@ def _make_by_factory(source: ModelSource, path: Path | None, allow_code: bool) -
     assert config.factory is not None
     if not allow_code:
         raise _code.CodeNotAllowed(f"the factory '{config.factory}' of model '{source.name}'")
+    from . import _torchserve_names
+
     _torchserve_names.install()
     with _code.imports_from(source.folder):
         module = _code.load_factory(config.factory, source.folder)

@@ -87,4 +87,4 @@ def nested_values(array: np.ndarray) -> Any:
     if array.dtype == np.object_:
         flat = _wire.array_to_json(array)
         return np.array(flat, np.object_).reshape(array.shape).tolist()
-    return (array.astype(np.float32) if array.dtype == _wire.DTYPES["BF16"] else array).tolist()
+    return (array.astype(np.float32) if _wire.is_bfloat16(array.dtype) else array).tolist()

@@ -6,14 +6,21 @@ import math
 import struct
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import torchlite as torch
 
 from ._errors import InvalidRequest, TooLarge
 
-DTYPES: dict[str, np.dtype] = {
+
+class _Dtypes(dict[str, Any]):
+    """NumPy's dtypes by the protocol's names. That of bfloat16 is ml_dtypes', which is imported when it is read."""
+
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name) or torch.bfloat16.np
+
+
+DTYPES: dict[str, np.dtype] = _Dtypes({
     "BOOL": np.dtype(np.bool_),
     "UINT8": np.dtype(np.uint8),
     "UINT16": np.dtype(np.uint16),
@@ -26,21 +33,27 @@ DTYPES: dict[str, np.dtype] = {
     "FP16": np.dtype(np.float16),
     "FP32": np.dtype(np.float32),
     "FP64": np.dtype(np.float64),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
+    "BF16": None,
     "BYTES": np.dtype(np.object_),
-}
-_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+})  # fmt: skip
+_NAMES = {dtype: name for name, dtype in DTYPES.items() if dtype is not None}
 MOST_DIMENSIONS = 32  # NumPy 2.1 has 64; no model needs more
 _LENGTH = struct.Struct("<I")  # before each element of BYTES
+
+
+def is_bfloat16(dtype: np.dtype) -> bool:
+    """True for the dtype of bfloat16."""
+    return dtype.kind == "V" and dtype == DTYPES["BF16"]
 
 
 def datatype_of(dtype: Any) -> str:
     """Return the protocol's name of a dtype of torchlite or NumPy. ValueError if it has none."""
     if isinstance(dtype, torch.dtype):
         word = str(dtype).rpartition(".")[2]
-        dtype = np.dtype(ml_dtypes.bfloat16) if word == "bfloat16" else word
+        dtype = DTYPES["BF16"] if word == "bfloat16" else word
     try:
-        return _NAMES[np.dtype(dtype)]
+        found = np.dtype(dtype)
+        return "BF16" if is_bfloat16(found) else _NAMES[found]
     except (KeyError, TypeError):
         raise ValueError(f"the protocol has no datatype for {dtype}") from None
 
@@ -87,7 +100,7 @@ def array_from_json(name: str, datatype: str, shape: tuple[int, ...], data: Any)
 
 def _check_range(name: str, datatype: str, dtype: np.dtype, found: np.ndarray) -> None:
     """Raise InvalidRequest for a finite number that would become infinite."""
-    most = float(ml_dtypes.finfo(dtype).max)
+    most = torch.finfo(torch.bfloat16).max if is_bfloat16(dtype) else float(np.finfo(dtype).max)
     least, largest = np.minimum.reduce(found, axis=None), np.maximum.reduce(found, axis=None)  # faster than the methods
     if -most <= least and largest <= most:  # False for NaN
         return
@@ -145,7 +158,7 @@ def array_to_json(array: np.ndarray) -> list:
             return [element.decode() if isinstance(element, bytes) else str(element) for element in array.ravel()]
         except UnicodeDecodeError:
             raise InvalidRequest("an output holds bytes that are no UTF-8 text: ask for it as binary data") from None
-    if array.dtype == DTYPES["BF16"]:
+    if is_bfloat16(array.dtype):
         array = array.astype(np.float32)
     return array.ravel().tolist()
 
@@ -206,7 +219,7 @@ def array_to_bytes(array: np.ndarray) -> bytes:
             raw = element if isinstance(element, bytes) else str(element).encode()
             parts += [_LENGTH.pack(len(raw)), raw]
         return b"".join(parts)
-    if array.dtype == DTYPES["BF16"]:
+    if is_bfloat16(array.dtype):
         return array.view(np.uint16).astype("<u2").tobytes()
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
