@@ -574,3 +574,32 @@ def test_a_loaded_module_is_noticed():
             assert frame(torch.ones(1)).item() == 2
     finally:
         sys.modules.pop(name, None)
+
+
+class Cache:
+    """Keys of text generation: memory that the first call makes, and a position in it."""
+
+    def __init__(self, size):
+        self.size, self.keys, self.position = size, None, torch.tensor(0)
+
+
+def write(x, cache, first=False):
+    if cache.keys is None:
+        cache.keys = torch.zeros(cache.size, x.shape[1])
+    cache.keys.index_copy_(0, torch.arange(x.shape[0]) + cache.position, x * 2)
+    cache.position.add_(x.shape[0])
+    return cache.keys.sum() + x.exp().sum()
+
+
+def test_calls_with_new_objects_stay_compiled():
+    frame = CompiledFunction(write, "write")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the call that makes the memory runs eagerly
+        for n in range(12):  # recompile_limit is 8
+            one, two = Cache(40), Cache(40)
+            draws = [torch.full((rows, 3), float(n + k)) for k, rows in enumerate([4] + 30 * [1])]
+            before = frame.replays
+            for k, x in enumerate(draws):
+                assert torch.equal(frame(x, one, first=not k), write(x, two))
+            assert torch.equal(one.keys, two.keys) and torch.equal(one.position, two.position)
+            assert frame.replays - before >= 28

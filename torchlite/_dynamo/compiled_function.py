@@ -31,7 +31,7 @@ from .constant_tensors import has_gradients
 from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, layouts_of, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, RecompileError, Unsupported
 from .executed_code import ExecutedCode
-from .flatten_args import find_containers, flatten_args
+from .flatten_args import find_containers, flatten_args, without_objects
 from .guards import DYNAMIC_ACCESS, GLOBAL_MODULE_HOOKS, MODULE_ATTRIBUTES, ReachableState
 from .marked_sizes import check_marked_sizes, has_marked_sizes
 from .program_ir import CapturedCall, Frame, Step, is_same_program, is_same_step
@@ -134,6 +134,7 @@ class CompiledFunction:
         self.gave_up = False
         self.eager: set[Any] = set()  # argument keys that run eagerly
         self.replays = 0
+        self.dropped: dict[Any, int] = {}  # replays when a capture of another object was dropped, by `without_objects`
         self.discovery = ExecutedCode()
         self.changes = 0  # number of calls that changed long-lived objects
         self.tree: Any = None  # the parts, once a call cannot be captured
@@ -149,7 +150,7 @@ class CompiledFunction:
     def reset(self) -> None:
         """Discard all captures."""
         self.variants, self.reasons, self.gave_up, self.replays, self.postponed = {}, [], False, 0, ""
-        self.structures, self.misses, self.eager = {}, {}, set()
+        self.structures, self.misses, self.eager, self.dropped = {}, {}, set(), {}
         self.discovery, self.changes, self.failed, self.recorded = ExecutedCode(), 0, {}, []
         if not self.is_within:
             self.tree, self.part_calls = None, 0
@@ -301,9 +302,11 @@ class CompiledFunction:
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Run a call with a new argument key."""
+        limit = self._recompile_limit()
+        if objects and (len(self.eager) >= _MAX_BROKEN_KEYS or self._count_structures() >= limit):
+            self._drop_other_object(without_objects(key))
         if self.tree is not None and not self.is_within and len(self.eager) >= _MAX_BROKEN_KEYS:
             return self._run_as_written(args, kwargs)
-        limit = self._recompile_limit()
         if self.is_within and len(self.variants.get(key, ())) >= config.recompile_limit:
             self.eager.add(key)  # what it reads is different in each call
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
@@ -319,6 +322,24 @@ class CompiledFunction:
             return self.function(*args, **kwargs)
         self._check_recompile(key, tensors, modes)
         return self._record_first_call(key, tensors, objects, modes, args, kwargs)
+
+    def _drop_other_object(self, kind: Any) -> None:
+        """Drop the oldest capture of a key that differs from a new one in objects alone, such as an earlier cache of
+        text generation, and forget which keys with objects run eagerly. Nothing is dropped if few calls were replayed
+        since the last time.
+        """
+        if self.replays < self.dropped.get(kind, 0) + _REPLAYS_BEFORE_DROP:
+            return
+        self.dropped[kind] = self.replays
+        self.eager = {key for key in self.eager if key.__class__ is SizeVariant or without_objects(key) == key}
+        keys = (key for key in self.variants if key.__class__ is not SizeVariant and without_objects(key) == kind)
+        oldest = next(keys, None)
+        gone = self.variants.pop(oldest, ())
+        for found in self.structures.values():
+            for sizes in [one for one in found if one.variant in gone]:
+                found.remove(sizes)
+                for place in [p for p in self.variants if p.__class__ is SizeVariant and p.structure == id(sizes)]:
+                    del self.variants[place]
 
     def _reach_limit(self, limit: int, now: RecordedArguments) -> None:
         """Record no more calls. Raise FailOnRecompileLimitHit where that is an error."""
@@ -677,6 +698,7 @@ _MAX_NUMBERS = 2
 _MAX_RECORDED = 32  # recordings whose arguments are told apart in messages
 _MIN_KERNELS = 2  # of a part
 _CALLS_BEFORE_PARTS = 16  # calls in parts before no other call is captured as a whole
+_REPLAYS_BEFORE_DROP = 16  # replays that pay for recording calls with another object
 _MAX_BROKEN_KEYS = 3  # after as many all new calls run in parts
 _NO_RECOMPILE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 COMPILED_FUNCTIONS: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()  # all live compiled functions

@@ -46,6 +46,13 @@ def flatten_args(value: Any, tensors: list, objects: list) -> Any:
     return (object, id(value))
 
 
+def without_objects(key: Any) -> Any:
+    """Return a key without the identities of objects."""
+    if key.__class__ is not tuple:
+        return key
+    return object if len(key) == 2 and key[0] is object else tuple([without_objects(item) for item in key])
+
+
 def replace_tensors(value: Any, tensors: Any) -> Any:
     """Return the arguments with tensors replaced by those of an iterator."""
     cls = value.__class__
