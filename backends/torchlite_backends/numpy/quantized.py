@@ -20,7 +20,7 @@ from torchlite._settings.thread_count import get_threads
 from torchlite._types.quantized_levels import LevelsMatrix, choose_parameters
 
 from .blas import has_avx512_kernels, single_threaded
-from .cache_blocking import parallel_for
+from .cache_blocking import BLOCK, MIN_SIZE_FEWEST_PASSES, parallel_for, run_blocks
 from .conv_cpu_engine import integer_products
 from .deterministic_gemm import deterministic_matmul
 
@@ -31,6 +31,7 @@ _BLOCK = 1 << 21  # elements of a block of columns
 # Multiplications, and terms of a sum, for which BLAS takes no longer than the launches of an engine. A sum of so many
 # products of levels is exact in float32.
 _FEW, _SHORT = 1 << 18, 256
+_MANY = 1 << 18  # numbers that become levels in blocks
 _FEW_PARTS = 8  # of a product of two varying matrices, with more of which the sums are no longer exact in one
 # Rows from which a product in one call of BLAS is faster than one in blocks (400 rows of 1536 by 384: 2.6 ms, 3.2 to 3.6
 # in blocks), and multiplications of a thread's part.
@@ -422,10 +423,43 @@ def bind_quantized_convolution(input: Any, weight: Any, weight_zero: Any, geomet
 # --- levels by the range of a tensor --------------------------------------------------------------------------------
 
 
+def _find_extremes(x: np.ndarray) -> tuple:
+    """Return the least and the greatest element, NaN if there is one. Blocks are read twice while they are in cache."""
+    if x.size < _MANY or not x.flags.c_contiguous:
+        return x.min(), x.max()
+    flat = x.reshape(-1)
+    blocks = [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
+    found = np.array([(block.min(), block.max()) for block in blocks])
+    return found[:, 0].min(), found[:, 1].max()
+
+
+def _to_levels(input: np.ndarray, scale: Any, point: Any) -> np.ndarray:
+    """Return the levels of numbers, of many in blocks that stay in cache (2 million: 1.7 ms with the extremes, 2.5 in one
+    piece).
+    """
+
+    def compute(x: np.ndarray) -> np.ndarray:
+        wide = x / scale
+        np.rint(wide, wide)
+        wide += point
+        return np.clip(wide, 0, 255, wide).astype(np.uint8)
+
+    if input.size < _MANY or not input.flags.c_contiguous:
+        return compute(input)
+    out = np.empty(input.shape, np.uint8)
+    flat, levels = input.reshape(-1), out.reshape(-1)
+
+    def fill(start: int, stop: int) -> None:
+        levels[start:stop] = compute(flat[start:stop])
+
+    run_blocks(fill, flat.size, 1, BLOCK, MIN_SIZE_FEWEST_PASSES)
+    return out
+
+
 def _dynamic_quantize(input):
     engine = integer_products() if input.dtype == _F4 else None
     extremes = None if engine is None else engine.extremes(input)
-    low, high = (input.min(), input.max()) if extremes is None else extremes
+    low, high = _find_extremes(input) if extremes is None else extremes
     # Python's functions of two numbers take a third of the time of NumPy's, and keep a NaN that comes first.
     zero, top = input.dtype.type(0), input.dtype.type(255)
     low, high = min(low, zero), max(high, zero)
@@ -433,8 +467,5 @@ def _dynamic_quantize(input):
     point = np.rint(min(max(-low / scale, zero), top))
     out = None if extremes is None else engine.quantize(input, scale, point)
     if out is None:
-        wide = input / scale
-        np.rint(wide, wide)
-        wide += point
-        out = np.clip(wide, 0, 255, wide).astype(np.uint8)
+        out = _to_levels(input, scale, point)
     return out, np.asarray(scale, input.dtype), np.asarray(point, np.uint8)
