@@ -185,7 +185,10 @@ def _where(condition, input, other):
 
 def _are_row_major(arrays):
     """True if arrays are row-major, so that their broadcast result is."""
-    return all(a.ndim and a.flags.c_contiguous for a in arrays)
+    for a in arrays:
+        if not a.ndim or not a.flags.c_contiguous:
+            return False
+    return True
 
 
 def _is_zero(number):
