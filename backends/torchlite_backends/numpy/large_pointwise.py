@@ -185,10 +185,7 @@ def _where(condition, input, other):
 
 def _are_row_major(arrays):
     """True if arrays are row-major, so that their broadcast result is."""
-    for a in arrays:
-        if not a.ndim or not a.flags.c_contiguous:
-            return False
-    return True
+    return all(a.ndim and a.flags.c_contiguous for a in arrays)
 
 
 def _is_zero(number):
