@@ -150,6 +150,14 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     for side in (elements, test_elements):
         if hasattr(side, "dtype") and side.dtype.kind in "bcW":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {from_np(side.dtype).scalar_name}")
+    kind = getattr(elements, "dtype", None)
+    if (
+        kind == getattr(test_elements, "dtype", None)
+        and kind.kind in "iuf"
+        and test_elements.size == 1
+        and elements.flags.c_contiguous  # the result is row-major
+    ):
+        return (xp.not_equal if invert else xp.equal)(elements, test_elements.reshape(()))
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 

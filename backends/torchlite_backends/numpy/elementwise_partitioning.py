@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .cache_blocking import can_share_work, parallel_range, run_blocks
+from .cache_blocking import SMALL, can_share_work, parallel_range, run_blocks
 
 # Of a step parts of flat arrays have a multiple: they end where lines of cache do. An axis is long enough if it can be
 # cut evenly for any number of cores.
@@ -19,6 +19,9 @@ def apply_to_elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most
 
     Operands broadcast to `out`; numbers are passed unchanged.
     """
+    if most and 0 < out.size <= SMALL:  # `run_blocks` would call it once
+        body(out, *operands)
+        return
     shape = out.shape
     cut = [a.__class__ is _ndarray and a.ndim > 0 for a in operands]
     alike = all(a.flags.c_contiguous and a.shape == shape for a, c in zip(operands, cut, strict=True) if c)
