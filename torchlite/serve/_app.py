@@ -66,7 +66,7 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 
 class _LastAnswers:
-    """ASGI middleware: once the server takes no connections, each answer closes its own, so that clients go elsewhere."""
+    """ASGI middleware: once the server takes no connections, each answer closes its own: clients go elsewhere."""
 
     def __init__(self, app: Any, service: Service) -> None:
         self._app, self._service = app, service
