@@ -265,7 +265,7 @@ def test_the_end_waits_while_open_connections_ask(monkeypatch):
     from torchlite.serve import _server
 
     monkeypatch.setattr(_server, "_LINGER", 0.0)
-    server = _server._HttpServer(uvicorn.Config(None))
+    server = _server._HttpServer(uvicorn.Config(None), None)  # waiting asks nothing of the service
     server.server_state.connections.add(object())
 
     async def main():
