@@ -1,6 +1,7 @@
 """The process: start, signals, tokens, TLS, streams, and exit statuses."""
 
 import asyncio
+import contextlib
 import http.client
 import json
 import os
@@ -133,7 +134,11 @@ def test_open_connections_may_ask_once_more_after_sigterm(onnx_file):
             connection.request("GET", "/v2/health/live")
             assert connection.getresponse().read()
     server.process.terminate()
-    time.sleep(0.2)
+    end = time.monotonic() + 30
+    with contextlib.suppress(ConnectionRefusedError):
+        while time.monotonic() < end:
+            socket.create_connection(("127.0.0.1", server.port)).close()
+            time.sleep(0.01)
     for connection in kept:
         connection.request("POST", "/v2/models/net/infer", body)
         answer = connection.getresponse()
@@ -260,7 +265,7 @@ def test_the_end_waits_while_open_connections_ask(monkeypatch):
     from torchlite.serve import _server
 
     monkeypatch.setattr(_server, "_LINGER", 0.0)
-    server = _server._HttpServer(uvicorn.Config(None))
+    server = _server._HttpServer(uvicorn.Config(None), None)  # waiting asks nothing of the service
     server.server_state.connections.add(object())
 
     async def main():

@@ -170,6 +170,71 @@ def handle(data, context):
     with_code(work, folder_with(tmp_path, code, config="handler = 'handler:handle'"))
 
 
+SEEN = """
+def handle(data, context):
+    def shown(value):
+        if isinstance(value, list):
+            return [shown(one) for one in value]
+        return [type(value).__name__, bytes(value).decode("latin-1") if isinstance(value, bytearray) else value]
+    return data and [{key: shown(value) for key, value in one.items()} for one in data]
+"""
+
+
+def multipart(*parts):
+    """Return a body of parts (disposition, content type or None, bytes), and its content type."""
+    lines = []
+    for disposition, kind, content in parts:
+        kind = b"" if kind is None else f"\r\nContent-Type: {kind}".encode()
+        lines += [b"--B\r\nContent-Disposition: form-data; " + disposition.encode() + kind, b"", content]
+    return b"\r\n".join([*lines, b"--B--", b""]), {"content_type": "multipart/form-data; boundary=B"}
+
+
+def test_what_a_handler_gets_of_bodies_and_parts(tmp_path):
+    # TorchServe decodes JSON and texts of raw bodies and of files; fields of a form stay bytes.
+    raw = [
+        ("application/json", b"[1, 2]", [["int", 1], ["int", 2]]),
+        ("application/json; charset=utf-8", b'{"a": 1}', ["dict", {"a": 1}]),
+        ("text/plain", "ä b".encode(), ["str", "ä b"]),
+        ("text/csv; charset=utf-8", b"1,2", ["str", "1,2"]),
+        ("text/plain", b"\xff", ["bytearray", "\xff"]),
+        ("image/png", b"\x89PNG", ["bytearray", "\x89PNG"]),
+        ("application/octet-stream", b"[1]", ["bytearray", "[1]"]),
+        ("", b"x", ["bytearray", "x"]),
+    ]
+    body, form = multipart(
+        ('name="field"', None, b"[1.5]"),
+        ('name="json"; filename="a.json"', "application/json", b'{"k": [1]}'),
+        ('name="text"; filename="a.txt"', "text/plain", "ä".encode()),
+        ('name="picture"; filename="a.png"', "image/png", b"\x89P\r\nG\xff"),
+        ('name="plain"; filename="a"', None, b"[1]"),
+        ('name="twice"; filename="1"', None, b"1"),
+        ('name="twice"; filename="2"', "text/plain", b"2"),
+        ('name="empty"; filename="e"', None, b""),
+    )
+    wrong, _ = multipart(('name="json"; filename="a.json"', "application/json", b"{"))
+
+    async def work(client):
+        for kind, content, value in raw:
+            found = (await client.post("/predictions/made", content, content_type=kind)).json
+            assert found == {"body": value}, kind
+        assert (await client.post("/predictions/made", body, **form)).json == {
+            "field": ["bytearray", "[1.5]"],
+            "json": ["dict", {"k": [1]}],
+            "text": ["str", "ä"],
+            "picture": ["bytearray", "\x89P\r\nG\xff"],
+            "plain": ["bytearray", "[1]"],
+            "twice": [["bytearray", "1"], ["str", "2"]],
+            "empty": ["bytearray", ""],
+        }
+        answer = await client.post("/predictions/made", wrong, **form)
+        assert answer.status == 400 and answer.json["code"] == 400
+        kind = "application/x-www-form-urlencoded"
+        answer = await client.post("/predictions/made", b"a=%C3%A4&b=1", content_type=kind)
+        assert answer.json == {"a": ["bytearray", "\u00c3\u00a4"], "b": ["bytearray", "1"]}
+
+    with_code(work, folder_with(tmp_path, SEEN, config="handler = 'handler:handle'"))
+
+
 def test_steps_status_and_kinds_of_answers(tmp_path):
     code = """
 class Steps:

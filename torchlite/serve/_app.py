@@ -66,14 +66,14 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 
 class _LastAnswers:
-    """ASGI middleware: while the server ends, each answer closes its connection, so that clients go elsewhere."""
+    """ASGI middleware: once the server takes no connections, each answer closes its own: clients go elsewhere."""
 
     def __init__(self, app: Any, service: Service) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async def close_and_send(message: Any) -> None:
-            if self._service.draining and message["type"] == "http.response.start":
+            if self._service.closes_connections and message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
             await send(message)
 

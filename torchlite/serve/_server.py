@@ -38,6 +38,10 @@ class StartError(Exception):
 class _HttpServer(uvicorn.Server):
     """uvicorn's server without its handling of signals, which is ours, and with an end that loses no request."""
 
+    def __init__(self, config: Any, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -46,6 +50,9 @@ class _HttpServer(uvicorn.Server):
         """End: take the connections that wait, refuse others, and answer what comes on open ones for a while."""
         for listener in sockets or []:
             await self._take_waiting(listener)
+        # Not before: clients whose connections are closed make new ones, and the system resets those that come between
+        # the last `accept` and the listener's end.
+        self._service.closes_connections = True
         await self._linger()
         await super().shutdown(sockets)
 
@@ -114,7 +121,7 @@ class ServerProcess:
             listener = _listen(settings.host, settings.port)
         except (OSError, ValueError) as error:
             raise StartError(str(error)) from error
-        http = _HttpServer(_http_config(settings, service))
+        http = _HttpServer(_http_config(settings, service), service)
         serving = asyncio.ensure_future(http.serve(sockets=[listener]))
         grpc_server = None
         status = 0

@@ -82,7 +82,7 @@ class Service:
             settings.models, settings.model_defaults(), dict(settings.tables), self.pool, self.metrics,
             settings.allow_code, settings.workers, settings.worker_timeout,
         )  # fmt: skip
-        self.draining = False
+        self.draining = self.closes_connections = False
 
     @property
     def is_ready(self) -> bool:
@@ -150,7 +150,7 @@ class Service:
 
     async def close(self) -> None:
         """Answer what waits, and end the threads."""
-        self.draining = True
+        self.draining = self.closes_connections = True
         await self.repository.close()
         for pool in (self.pool, self._translators):
             pool.shutdown(wait=False, cancel_futures=True)

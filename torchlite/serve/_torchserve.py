@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator
@@ -79,12 +80,27 @@ def values_of(data: bytes, entry: Entry, most_bytes: int) -> InferRequest:
 async def _parts_of(request: Request, data: bytes) -> dict[str, Any]:
     """Return a request's parts by name: fields of a form, or `body`; and the query's values."""
     found: dict[str, Any] = {key: value.encode() for key, value in request.query_params.items()}
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _media_type(request.headers.get("content-type"))
     if kind in ("multipart/form-data", "application/x-www-form-urlencoded"):
         return found | await _form_of(request, data)
+    if kind == "application/json" or data or not found:
+        found["body"] = _decoded(data, kind)
+    return found
+
+
+def _media_type(header: str | None) -> str:
+    """Return the type that a header `content-type` states, without its parameters."""
+    return (header or "").partition(";")[0].strip().lower()
+
+
+def _decoded(content: bytes, kind: str) -> Any:
+    """Return what a handler gets of a body or a file of this media type: the value of JSON, a text, or bytes."""
     if kind == "application/json":
-        return found | {"body": parse_json(data)}
-    return found | ({"body": bytearray(data)} if data or not found else {})
+        return parse_json(content)
+    if kind.startswith("text/"):
+        with contextlib.suppress(UnicodeDecodeError):
+            return content.decode()
+    return bytearray(content)
 
 
 async def _form_of(request: Request, data: bytes) -> dict[str, Any]:
@@ -95,7 +111,10 @@ async def _form_of(request: Request, data: bytes) -> dict[str, Any]:
     form = await Request(request.scope, receive).form(max_part_size=service_of(request).settings.max_body)
     try:
         for key, value in form.multi_items():
-            content = bytearray(value.encode() if isinstance(value, str) else await value.read())
+            if isinstance(value, str):
+                content = bytearray(value.encode())
+            else:
+                content = _decoded(await value.read(), _media_type(value.content_type))
             made[key] = [*_listed(made[key]), content] if key in made else content
     finally:
         await form.close()
