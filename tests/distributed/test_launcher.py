@@ -20,6 +20,7 @@ from torchlite.distributed.elastic import events, rendezvous
 from torchlite.distributed.elastic.agent.server import ElasticAgent, RunResult, SimpleElasticAgent, WorkerState
 from torchlite.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std, start_processes, to_map
 from torchlite.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
+from torchlite.distributed.elastic.rendezvous import _meeting_handler
 from torchlite.distributed.launcher.api import LaunchConfig, elastic_launch
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are forked")
@@ -93,6 +94,16 @@ def test_a_failure_on_another_machine_ends_the_run():
         thread.join(100)
     assert time.monotonic() - began < 100
     assert isinstance(errors[0], rendezvous.RendezvousClosedError) and isinstance(errors[1], ChildFailedError), errors
+
+
+def test_a_lost_store_hides_no_failure(monkeypatch):
+    def lost(self):
+        raise rendezvous.RendezvousConnectionError("the store of the machines was lost")
+
+    monkeypatch.setattr(_meeting_handler.MeetingHandler, "set_closed", lost)
+    with pytest.raises(ChildFailedError):
+        elastic_launch(config(1), functions.kills_itself)()
+    assert "TORCHELASTIC_SIGNALS_TO_HANDLE" not in os.environ
 
 
 def test_events_of_a_launch(monkeypatch):

@@ -7,14 +7,7 @@ import socket
 
 import pytest
 
-from torchlite._C._distributed_c10d import (
-    _get_handler,
-    _get_handler_names,
-    _register_handler,
-    _Request,
-    _Response,
-    _WorkerServer,
-)
+from torchlite._C import _distributed_c10d as c10d
 from torchlite.distributed import _worker_server
 from torchlite.distributed.elastic.control_plane import worker_main
 
@@ -49,7 +42,7 @@ def test_pages_and_handlers(served):
     status, kind, page = ask(served, "GET", "/")
     assert (status, kind) == (200, "text/html") and page.startswith(b"<h1>torch.distributed.WorkerServer</h1>\n")
     status, kind, names = ask(served, "GET", "/handler/")
-    assert (status, kind) == (200, "application/json") and json.loads(names) == _get_handler_names()
+    assert (status, kind) == (200, "application/json") and json.loads(names) == c10d._get_handler_names()
     assert ask(served, "POST", "/handler/ping") == (200, "text/plain", b"pong")
     assert ask(served, "GET", "/handler/ping") == (404, None, b"")
     assert ask(served, "GET", "/elsewhere") == ask(served, "POST", "/elsewhere") == (404, None, b"")
@@ -68,34 +61,34 @@ def test_handlers_of_a_program(served):
     def fails(request, response):
         raise ValueError("cannot")
 
-    _register_handler("mine", mine)
-    _register_handler("fails", fails)
-    _register_handler("says_nothing", lambda request, response: None)
+    c10d._register_handler("mine", mine)
+    c10d._register_handler("fails", fails)
+    c10d._register_handler("says_nothing", lambda request, response: None)
     assert ask(served, "POST", "/handler/mine?a=3", b"hello") == (201, "text/plain", b"hello 3")
     assert ask(served, "POST", "/handler/fails") == (500, "text/plain", b"Handler fails failed: ValueError: cannot")
     assert ask(served, "POST", "/handler/says_nothing") == (200, None, b"")
     for length in ("-1", "x", str(1 << 40)):
         assert ask(served, "POST", "/handler/mine", headers={"Content-Length": length})[0] == 413
     with pytest.raises(ValueError, match="Handler mine already registered"):
-        _register_handler("mine", fails)
+        c10d._register_handler("mine", fails)
     with pytest.raises(RuntimeError, match="already exists"):
-        _WorkerServer(served)
+        c10d._WorkerServer(served)
 
 
 def test_a_handler_called_by_the_program():
-    class Response(_Response):
+    class Response(c10d._Response):
         def set_content(self, content, content_type):
             self.given = content, content_type
 
     response = Response()
-    _get_handler("ping")(_Request(), response)
+    c10d._get_handler("ping")(c10d._Request(), response)
     assert response.given == ("pong", "text/plain")
     with pytest.raises(ValueError, match="Failed to find handler absent"):
-        _get_handler("absent")
+        c10d._get_handler("absent")
 
 
 def test_a_server_at_a_port():
-    server = _WorkerServer("", 0)
+    server = c10d._WorkerServer("", 0)
     try:
         connection = http.client.HTTPConnection("localhost", server._server.server_port, timeout=30)
         connection.request("POST", "/handler/ping")

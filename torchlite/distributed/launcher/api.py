@@ -5,6 +5,7 @@ Where they meet, restarts and changes of the number of machines are those of `to
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import uuid
@@ -19,7 +20,7 @@ from ..elastic.agent.server import WorkerSpec
 from ..elastic.agent.server.local_elastic_agent import LocalElasticAgent
 from ..elastic.multiprocessing import DefaultLogsSpecs, LogsSpecs, SignalException
 from ..elastic.multiprocessing.errors import ChildFailedError
-from ..elastic.rendezvous import RendezvousParameters
+from ..elastic.rendezvous import RendezvousError, RendezvousParameters
 from ..elastic.rendezvous.registry import get_rendezvous_handler
 
 __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
@@ -160,10 +161,12 @@ def _make_agent(
     )  # fmt: skip
     assert config.logs_specs is not None
     assert config.shutdown_timeout is not None
-    return LocalElasticAgent(
+    agent = LocalElasticAgent(
         spec, config.logs_specs, config.start_method, log_line_prefix_template=config.log_line_prefix_template,
         shutdown_timeout=config.shutdown_timeout, health_check_server=health_check_server,
     )  # fmt: skip
+    agent._signals = config.signals_to_handle
+    return agent
 
 
 def launch_agent(
@@ -198,7 +201,6 @@ def launch_agent(
         raise AssertionError("launch_agent needs a function or a command")
     _check(config)
     config.run_id = config.run_id or str(uuid.uuid4().int)
-    os.environ["TORCHELASTIC_SIGNALS_TO_HANDLE"] = config.signals_to_handle
     agent = _make_agent(config, entrypoint, args, health_check_server)
     meeting = agent.get_worker_group().spec.rdzv_handler
     goes_on = False  # for the other machines
@@ -211,7 +213,8 @@ def launch_agent(
         events.record(agent.get_event_succeeded(), config.event_log_handler)
         return result.return_values
     except ChildFailedError:
-        meeting.set_closed()
+        with contextlib.suppress(RendezvousError):  # the others' store has gone: the failure here is what matters
+            meeting.set_closed()
         raise
     except Exception as error:
         goes_on = isinstance(error, SignalException)

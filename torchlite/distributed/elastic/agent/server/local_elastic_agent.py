@@ -29,8 +29,10 @@ _UNINTERRUPTIBLE = "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT"
 _TIMERS, _TIMER_FILE = "TORCHELASTIC_ENABLE_FILE_TIMER", "TORCHELASTIC_TIMER_FILE"
 
 
-def _signals_as_errors() -> contextlib.AbstractContextManager[None]:
-    """Raise SignalException in the main thread at the first signal; later ones are ignored."""
+def _signals_as_errors(names: str | None) -> contextlib.AbstractContextManager[None]:
+    """Raise SignalException in the main thread at the first of these signals, by default those of the variable; later
+    ones are ignored.
+    """
     came = list[int]()
 
     def end(number: int, _: Any) -> None:
@@ -38,7 +40,9 @@ def _signals_as_errors() -> contextlib.AbstractContextManager[None]:
             came.append(number)
             raise SignalException(f"Process {os.getpid()} got signal: {number}", signal.Signals(number))
 
-    return handle_signals(os.environ.get(_SIGNALS, "SIGTERM,SIGINT,SIGHUP,SIGQUIT"), end)
+    if names is None:
+        names = os.environ.get(_SIGNALS, "SIGTERM,SIGINT,SIGHUP,SIGQUIT")
+    return handle_signals(names, end)
 
 
 @contextlib.contextmanager
@@ -135,6 +139,7 @@ class LocalElasticAgent(SimpleElasticAgent):
         self._uninterruptible_since: dict[int, float] = {}  # by the process's number
         self._logs_specs, self._start_method, self._prefix = logs_specs, start_method, log_line_prefix_template
         self._pcontext: PContext | None = None
+        self._signals: str | None = None  # of a launcher, in the place of the variable's
 
     def run(self, role: str = "default") -> RunResult:
         """Runs until the processes have ended; see `SimpleElasticAgent.run`.
@@ -143,7 +148,11 @@ class LocalElasticAgent(SimpleElasticAgent):
             role: Has no effect: the role is the spec's.
         """
         timers = _file_timers(self._worker_group.spec.rdzv_handler.get_run_id())
-        with _signals_as_errors(), timers as last_progress, _health_check(self._health_check_server, last_progress):
+        with (
+            _signals_as_errors(self._signals),
+            timers as last_progress,
+            _health_check(self._health_check_server, last_progress),
+        ):
             return super().run(role)
 
     def _start_workers(self, worker_group: WorkerGroup) -> dict[int, Any]:
